@@ -40,7 +40,8 @@ def _read_brokers(
     multiple=True,
     metavar="ID,…",
     callback=_read_brokers,
-    help="The only brokers that take replicas, such as those that joined; repeatable.",
+    help="The only brokers that take replicas, up to their even share, such as those that joined; "
+    "repeatable.",
 )
 @click.option(
     "--max-bytes",

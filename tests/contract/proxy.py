@@ -118,9 +118,7 @@ class FailingNetwork:
     def advertise(self, host: str, port: int) -> None:
         """Have the brokers tell an address that is not theirs; the proxies stay where they are."""
         wrong = host.encode() + struct.pack(">i", port)
-        self._replaced = {
-            right: wrong for right in self._replaced if len(right) == len(wrong)
-        }
+        self._replaced = {right: wrong for right in self._replaced if len(right) == len(wrong)}
         assert self._replaced, f"the host has {len('127.0.0.1')} characters"
 
     def hide(self, api: int, versions: tuple[int, int]) -> None:

@@ -1,4 +1,4 @@
-"""Which replicas move, and who leads: two choices of brokers, one after the other.
+"""Which replicas move, and then who leads.
 
 In this order: the fewest replicas moved, the fewest in-sync replicas dropped, the fewest leaders
 dropped from rows that shrink, the squares of the replicas of each topic and of the cluster. To
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.placement.counts import RackRule, tie_ranks
 from reconciler.placement.moving.graph import list_bits
+from reconciler.placement.moving.leaders import LeaderRow, choose_leaders
 from reconciler.placement.moving.levelling import Load
 from reconciler.placement.moving.problem import MoveGoal
 from reconciler.placement.moving.selection import choose_brokers, fill, is_base
@@ -92,9 +93,9 @@ class _Brokers:
 
     def order(self, old: Replicas, chosen: int, leader: int, topic: int) -> Replicas:
         """Put the leader first, then what stays in its order, then what is new."""
-        first = self.ids[leader.bit_length() - 1]
+        first = self.ids[leader]
         kept = [b for b in old if self.bits[b] & chosen and b != first]
-        new = list_bits(chosen & ~leader & ~self.mask(old))
+        new = list_bits(chosen & ~(1 << leader) & ~self.mask(old))
         new.sort(key=self.ties[topic].__getitem__)
         return (first, *kept, *(self.ids[i] for i in new))
 
@@ -200,7 +201,6 @@ def _choose_leaders(
                 able = able & ~brokers.mask(wish.offline[p]) or able
             if leader == _find_leader(brokers, wish, p):
                 able = able & leader or able  # a lower factor needs no election
-            rows.append(Row(t, 1, (able & leader, able & ~leader)))
+            rows.append(LeaderRow(t, tuple(list_bits(able)), leader.bit_length() - 1))
     units = [brokers.count(Counter(row[0] for row in wish.fixed)) for wish in wishes]
-    load = Load(brokers.count(cluster), brokers.scales)
-    return choose_brokers(rows, units, load, brokers.ties, prices_first=False)
+    return choose_leaders(rows, units, brokers.count(cluster), brokers.scales, brokers.ties)
