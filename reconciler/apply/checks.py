@@ -82,8 +82,13 @@ def find_moved_brokers(
             trouble = "cordoned" if broker and broker.cordoned else "not alive"
             yield Finding("plan-stale", f"{role} and is {trouble}", "bring it back, or plan again")
         elif broker_id in planned and broker.rack != planned[broker_id].rack:
-            what = f"{role} and is in rack {broker.rack}, not {planned[broker_id].rack}"
+            what = f"{role} and is {say_rack(broker.rack)}, not {say_rack(planned[broker_id].rack)}"
             yield Finding("plan-stale", what, "plan again")
+
+
+def say_rack(rack: str | None) -> str:
+    """Say where a broker is."""
+    return "in no rack" if rack is None else f"in rack {rack}"
 
 
 def find_unsynced(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from reconciler.apply.checks import say_rack
 from reconciler.apply.moving.events import skip
 from reconciler.apply.moving.rows import RowState
 from reconciler.apply.moving.throttle import EVERY, read_lists
@@ -51,15 +52,11 @@ def find_moved_racks(planned: Iterable[Broker], reading: MovesReading) -> dict[i
     """Say which living brokers are in another rack than the plan rests on, by id."""
     racks = {broker.id: broker.rack for broker in planned}
     return {
-        broker.id: f"broker {broker.id} is {_say_rack(broker.rack)}, and was "
-        f"{_say_rack(racks[broker.id])} when the plan was made"
+        broker.id: f"broker {broker.id} is {say_rack(broker.rack)}, and was "
+        f"{say_rack(racks[broker.id])} when the plan was made"
         for broker in reading.brokers
         if broker.alive and broker.rack != racks.get(broker.id, broker.rack)
     }
-
-
-def _say_rack(rack: str | None) -> str:
-    return "in no rack" if rack is None else f"in rack {rack}"
 
 
 def skip_moved_racks(rows: Rows, moved: Mapping[int, str], observe: Observe) -> None:

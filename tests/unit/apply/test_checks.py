@@ -54,10 +54,11 @@ def test_a_broker_that_can_no_longer_take_replicas(broker: Broker | None, troubl
     ]
 
 
-def test_a_broker_in_another_rack() -> None:
-    assert moved(NODES[0], Broker(2, "z"), NODES[2]) == [
-        "broker 2 is to take replicas of new, shop.orders and is in rack z, not b; plan again "
-        "[plan-stale]"
+@pytest.mark.parametrize(("rack", "said"), [("z", "in rack z"), (None, "in no rack")])
+def test_a_broker_in_another_rack(rack: str | None, said: str) -> None:
+    assert moved(NODES[0], Broker(2, rack), NODES[2]) == [
+        f"broker 2 is to take replicas of new, shop.orders and is {said}, not in rack b; "
+        "plan again [plan-stale]"
     ]
 
 
