@@ -10,7 +10,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import Finding, Location
-from reconciler.spec.values import YamlText, YamlValue, quote, show
+from reconciler.spec.values import (
+    RENDER,
+    YamlText,
+    YamlValue,
+    find_expression,
+    quote,
+    show,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -149,20 +156,12 @@ def find_foreign(text: str, file: str) -> Finding | None:
 def find_template(text: str, file: str) -> Finding | None:
     """Find the first expression of a template, in a file that is no YAML."""
     for number, line in enumerate(text.split("\n"), start=1):
-        starts = (line.find(opening) for opening in _EXPRESSIONS)
-        start = min((at for at in starts if at >= 0), default=-1)
-        if start < 0 or "#" in line[:start]:  # a comment is no YAML either
-            continue
-        end = line.find(_EXPRESSIONS[line[start : start + 2]], start)
-        if end >= 0:
-            shown = quote(line[start : end + 2])
-            what = f"this is a template, as of Helm or Jinja: {shown} is to be replaced"
-            way_out = "render it, as with helm template, and put what comes out into the estate"
-            return Finding("yaml-syntax", what, way_out, Location(file, number, start + 1))
+        expression = find_expression(line)
+        start = line.find(expression)
+        if expression and "#" not in line[:start]:  # a comment is no YAML either
+            what = f"this is a template, as of Helm or Jinja: {quote(expression)} is to be replaced"
+            return Finding("yaml-syntax", what, RENDER, Location(file, number, start + 1))
     return None
-
-
-_EXPRESSIONS = {"{{": "}}", "{%": "%}"}
 
 
 def explain_depth(where: Location) -> Finding:

@@ -7,6 +7,7 @@ or a block).
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import Location, escape_unprintable
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SHOWN_CHARACTERS = 60
+
+RENDER = "render it, as with helm template, and put what comes out into the estate"
+"""The way out of a file that is a template."""
+
+_EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}")
 
 
 class YamlText(str):
@@ -102,6 +108,12 @@ def show(text: str) -> str:
     if len(text) > SHOWN_CHARACTERS:
         text = text[: SHOWN_CHARACTERS - 1] + "…"
     return escape_unprintable(text)
+
+
+def find_expression(text: str) -> str:
+    """Return the first expression of a template, as of Helm or Jinja, in a text, or nothing."""
+    found = _EXPRESSION.search(text)
+    return found[0] if found else ""
 
 
 def describe_yaml(value: YamlValue) -> str:
