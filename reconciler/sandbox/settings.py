@@ -13,18 +13,15 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 CONTROLLER = "CONTROLLER"
 PLAINTEXT = "PLAINTEXT"
-MOST_COPIES = 3  # of consumer groups: the lock of an apply outlives one broker
+MOST_COPIES = 3  # of internal topics: with the groups, the lock of an apply outlives one broker
 
 SMALL = MappingProxyType(
     {
         # A client that asks for the metadata of a missing topic would create it.
         "auto.create.topics.enable": "false",
-        # Internal topics need no copies here, but for the one that the lock of applies lives in.
         "offsets.topic.num.partitions": "3",
-        "transaction.state.log.replication.factor": "1",
         "transaction.state.log.num.partitions": "3",
         "transaction.state.log.min.isr": "1",
-        "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
         "share.coordinator.state.topic.num.partitions": "3",
         "group.initial.rebalance.delay.ms": "0",  # 3 s by default, for members that come together
@@ -38,6 +35,13 @@ SMALL = MappingProxyType(
         "background.threads": "2",
         "log.cleaner.dedupe.buffer.size": "2097152",
     }
+)
+
+
+INTERNAL_FACTORS = (
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "share.coordinator.state.topic.replication.factor",
 )
 
 
@@ -76,7 +80,8 @@ class ClusterSettings:
     """What all nodes of a cluster share. `properties` come last and win.
 
     `controllers`: where each of them listens, by node id; together they are the quorum.
-    `copies`: how many brokers keep the consumer groups, so that they outlive one of them.
+    `copies`: how many replicas internal topics have. Consumer groups outlive a broker then, and no
+    plan notes that internal topics have fewer replicas than the others.
     """
 
     controllers: Mapping[int, ListenerSettings]
@@ -93,7 +98,7 @@ def node_properties(
     listeners = (controllers[node.id],) if node.is_controller else node.listeners
     properties = {
         **SMALL,
-        "offsets.topic.replication.factor": str(cluster.copies),
+        **dict.fromkeys(INTERNAL_FACTORS, str(cluster.copies)),
         "process.roles": "controller" if node.is_controller else "broker",
         "node.id": str(node.id),
         # A static quorum: the official image cannot format the directories for a dynamic one.

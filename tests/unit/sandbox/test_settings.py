@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.sandbox.container import name_variable
 from reconciler.sandbox.settings import (
+    INTERNAL_FACTORS,
     ClusterSettings,
     ListenerSettings,
     Node,
@@ -41,7 +42,7 @@ def test_a_broker_listens_on_loopback_and_knows_its_controller() -> None:
 def test_the_controller_serves_no_clients_and_has_no_rack() -> None:
     settings = ClusterSettings({3000: CONTROLLER}, copies=3)
     properties = node_properties(Node(3000), settings, [Path("/d")])
-    assert properties["offsets.topic.replication.factor"] == "3"
+    assert [properties[key] for key in INTERNAL_FACTORS] == ["3", "3", "3"]
     assert properties["process.roles"] == "controller"
     assert properties["listeners"] == "CONTROLLER://127.0.0.1:9000"
     assert "advertised.listeners" not in properties
