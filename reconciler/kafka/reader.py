@@ -133,19 +133,21 @@ class KafkaReader:
         return read_sizes(self._connection, state)
 
     def read_moves(
-        self, state: ClusterState, *, interval_s: float = RATE_INTERVAL_S
+        self, state: ClusterState, *, interval_s: float = RATE_INTERVAL_S, lists: bool = True
     ) -> ClusterState:
         """Add what a plan of moves needs to a state: sizes, write rates, moves and throttles.
 
-        Write rates are measured over an interval: a longer one makes them more exact.
-        Errors: as `read_cluster`. Cost: the interval, and two requests for each broker.
+        Write rates are measured over an interval: a longer one makes them more exact. `lists`:
+        whether throttle lists are read; the configs of a topic, where they were read, have them.
+        Errors: as `read_cluster`. Cost: the interval, two requests for each broker, and for lists
+        one for every 500 topics.
         """
         in_flight, notes = read_in_flight(self._connection, state.topics)
         # Reading rows may have met the same trouble.
         new = [note for note in notes if note.rule not in {each.rule for each in state.notes}]
-        lists = () if notes else read_throttle_lists(self._connection, state)
+        found = read_throttle_lists(self._connection, state) if lists and not notes else ()
         state = replace(
-            state, reassignments=in_flight, throttle_lists=lists, notes=(*state.notes, *new)
+            state, reassignments=in_flight, throttle_lists=found, notes=(*state.notes, *new)
         )
         return read_sizes(self._connection, state, interval_s)
 

@@ -143,8 +143,12 @@ def test_what_a_plan_of_moves_needs_is_read(cluster3: Cluster, topic_prefix: str
     assert sorted((rate["broker"], rate["side"]) for rate in reading["throttle_rates"]) == [
         (broker, side) for broker in (1, 2, 3) for side in ("follower", "leader")
     ]
-    told = {(rate["bytes_per_s"], rate["source"]) for rate in reading["throttle_rates"]}
-    assert told == {(RATE, "cluster-default")}
+    told = {(r["side"], r["bytes_per_s"], r["source"]) for r in reading["throttle_rates"]}
+    # With the mark of a run of moves.
+    assert told == {
+        ("leader", RATE, "cluster-default"),
+        ("follower", RATE + 1, "cluster-default"),
+    }
     for broker in found["brokers"]:
         [held] = broker["log_directories"]
         assert held["total_bytes"] > held["usable_bytes"] > 0

@@ -208,7 +208,8 @@ class _Reading:
                 state = replace(state, topics=topics)
             if "size_bytes" in columns:
                 # Write rates would take ten seconds a cluster, in which a task does nothing.
-                state = reader.read_moves(state, interval_s=0)
+                # Throttle lists are in the configs, if these are wanted.
+                state = reader.read_moves(state, interval_s=0, lists=False)
             if told["drains"] and not self.range.number:
                 state = reader.read_voters(state)
         return replace(state, kafka_version=told["kafka_version"])
