@@ -72,8 +72,8 @@ class Row:
     way, or a request was accepted. `shown` is what metadata shows, `flight` what is listed.
     `was_done` is set if it was as planned when the run began, and `has_ended` once it was seen so;
     `done_s` is the time of its end in this run. `synced` are the replicas that were in sync when it
-    last had a leader. `cut_short` is the broker that became the leader before its copy was
-    complete, if one did.
+    last had a leader, and `led_bytes` the bytes of that leader, None if it did not tell.
+    `cut_short` is the broker that became the leader before its copy was complete, if one did.
     """
 
     place: Place
@@ -93,6 +93,7 @@ class Row:
     was_done: bool = False
     has_ended: bool = False
     synced: Replicas = ()
+    led_bytes: int | None = None
     cut_short: int | None = None
 
     @property
@@ -184,7 +185,7 @@ class Rows:
             row.flight = flights.pop(row.place, None)
             shown = reading.partitions.get(topic, ())
             row.shown = shown[partition] if partition < len(shown) else None
-            _look_at_leader(row, alive)
+            _look_at_leader(row, alive, reading.sizes)
             _judge(row, now_s)
             if row.flight is not None and row.state is not RowState.UNDER_WAY:
                 flights[row.place] = row.flight
@@ -212,11 +213,14 @@ def _show(topic: TopicState | None, partition: int) -> Replicas | None:
     return topic.assignment[partition] if topic and known else None
 
 
-def _look_at_leader(row: Row, alive: Container[int]) -> None:
+def _look_at_leader(
+    row: Row, alive: Container[int], sizes: Mapping[int, Mapping[Place, int]]
+) -> None:
     """Notice an unclean election of a replica that was being copied: what it lacks is lost.
 
     No request shows one. But every replica that was in sync is gone at once, dead or out of sync,
-    and a new one leads. A copy that ends in between drops replicas that live.
+    and a new one leads that has fewer bytes than the leader had. A copy that ends in between drops
+    replicas that live, or is as large.
     """
     shown = row.shown
     if shown is None or shown.leader < 0:
@@ -225,9 +229,14 @@ def _look_at_leader(row: Row, alive: Container[int]) -> None:
         broker not in alive or broker in set(shown.replicas) - set(shown.in_sync)
         for broker in row.synced
     ]
-    if shown.leader in row.adding and shown.leader not in row.synced and lost and all(lost):
+    held = sizes.get(shown.leader, {}).get(row.place)
+    is_whole = held is not None and row.led_bytes is not None and held >= row.led_bytes
+    is_new = shown.leader in row.adding and shown.leader not in row.synced
+    if is_new and lost and all(lost) and not is_whole:
         row.cut_short = shown.leader
     row.synced = shown.in_sync
+    if held is not None:
+        row.led_bytes = held
 
 
 def _judge(row: Row, now_s: float) -> None:

@@ -89,6 +89,22 @@ def test_a_broker_that_dies_after_its_replica_was_dropped_loses_nothing() -> Non
     assert [outcome.kind for outcome in run(play).outcomes] == [OutcomeKind.DONE]
 
 
+def test_a_copy_that_was_complete_before_its_source_died_lost_nothing() -> None:
+    """The run sees both at once: it looks every 2 s, and brokers show an end 6 s late."""
+    play = make(ALONE, {("t", 0): 200})
+    cluster = play.cluster
+    cluster.lags = dict.fromkeys(cluster.lags, 6.0)
+
+    def kill_at_the_end() -> None:
+        if replicas(play) == (3,):
+            cluster.kill_broker(1)
+        else:
+            cluster.at(0.5, kill_at_the_end)
+
+    cluster.at(5, kill_at_the_end)
+    assert [outcome.kind for outcome in run(play).outcomes] == [OutcomeKind.DONE]
+
+
 def test_a_second_run_has_nothing_to_do() -> None:
     play = make()
     run(play)
