@@ -443,8 +443,9 @@ class _Run:
                 why = self.blocked.reasons.get(row.place, "")
             elif row.state is RowState.FOREIGN:
                 why = "somebody else moves it"
-            elif row.state is RowState.UNCLEAR and row.has_ended and row.shown:
-                why = f"it was as planned, and is shown on brokers {list(row.shown.replicas)}"
+            elif row.state is RowState.UNCLEAR and row.has_ended:
+                now = f"shown on brokers {list(row.shown.replicas)}" if row.shown else ""
+                why = f"it was as planned, and is {now or 'not shown any more'}"
             if why:
                 held_up[row.place] = why
         if self.reading is not None:

@@ -9,6 +9,7 @@ import pytest
 from simulated.scenario import EXTRA, Play, build_cluster, find_faults, plan_moves
 
 from reconciler.apply import MovesNote, MovesNoted, MovesWatched, end_run, run_moves, run_plan
+from reconciler.apply.moving import run as engine
 from reconciler.apply.moving import window, writes
 from reconciler.errors import ClusterError, LockLostError, StalePlanError
 from reconciler.model import (
@@ -610,6 +611,23 @@ def test_a_finished_row_that_is_on_its_way_elsewhere_at_the_end_is_not_done() ->
     assert (summary(applied).done, summary(applied).waiting) == (1, 1)
     assert "somebody else moves it" in applied.outcomes[0].text
     assert end_run(applied).exit_code == 2
+
+
+def test_a_finished_row_that_is_gone_at_the_end_has_a_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    play = make()
+    report = engine._Run.report
+
+    def delete_before(ended: Any) -> Applied:
+        play.cluster.delete_topic("t")
+        return report(ended)
+
+    monkeypatch.setattr(engine._Run, "report", delete_before)
+    applied = run(play)
+    assert end_run(applied).exit_code == 2
+    assert "it was as planned, and is not shown any more" in applied.outcomes[0].text
+    assert "it was as planned, and is not shown any more" in summary(applied).reason
 
 
 def test_a_topic_that_is_created_again_in_the_middle_is_left_alone() -> None:
