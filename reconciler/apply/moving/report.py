@@ -142,12 +142,12 @@ def _judge(name: str, rows: Sequence[Row], reason: str, left: str) -> Outcome:
         return Outcome(name, OutcomeKind.WAITING, left)
     if unclean:
         return Outcome(name, OutcomeKind.HALF_DONE, "; ".join(unclean))
+    texts = sorted({row.text for row in rows if row.text})
     if all(row.was_done for row in rows):
-        return Outcome(name, OutcomeKind.ALREADY_DONE)
+        return Outcome(name, OutcomeKind.ALREADY_DONE, "; ".join(texts))
     others = sum(row.shown is not None and row.shown.leader != row.after[0] for row in rows)
-    unled = f"{count(others, 'partition')} not led by the preferred leader" if others else ""
-    texts = sorted({row.text for row in rows})
-    return Outcome(name, OutcomeKind.DONE, "; ".join(filter(None, [unled, *texts])))
+    unled = [f"{count(others, 'partition')} not led by the preferred leader"] if others else []
+    return Outcome(name, OutcomeKind.DONE, "; ".join([*unled, *texts]))
 
 
 def _list_endings(rows: Sequence[Row]) -> list[str]:

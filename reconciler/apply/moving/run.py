@@ -253,7 +253,7 @@ class _Run:
         """
         reading = self._read()
         now = self.clock.monotonic()
-        moved = find_moved_racks(self.plan.brokers, reading)
+        moved = find_moved_racks(self.rows, self.plan.brokers, reading)
         skip_moved_racks(self.rows, moved, self.observe)
         self.throttles.adopt_rate(reading)
         rate = self.throttles.rate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.rows import Row, Rows
     from reconciler.apply.moving.throttle import Throttles
-    from reconciler.model import Broker, MovesReading, Plan, PlannedMoves
+    from reconciler.model import Broker, MovesReading, Place, Plan, PlannedMoves
 
 GROWTH = 1.25
 GROWTH_SLACK = 1 << 30
@@ -48,27 +49,48 @@ def skip_throttled_by_others(rows: Rows, reading: MovesReading, observe: Observe
             skip(observe, row, "its topic has a throttle list of *, which somebody else set")
 
 
-def find_moved_racks(planned: Iterable[Broker], reading: MovesReading) -> dict[int, str]:
-    """Say which living brokers are in another rack than the plan rests on, by id."""
-    racks = {broker.id: broker.rack for broker in planned}
-    return {
-        broker.id: f"broker {broker.id} is {say_rack(broker.rack)}, and was "
-        f"{say_rack(racks[broker.id])} when the plan was made"
-        for broker in reading.brokers
-        if broker.alive and broker.rack != racks.get(broker.id, broker.rack)
-    }
+def find_moved_racks(
+    rows: Iterable[Row], planned: Iterable[Broker], reading: MovesReading
+) -> dict[Place, dict[int, str]]:
+    """Say which living brokers of rows are in another rack than the plan rests on.
+
+    The plan may not know the rack of a broker that was dead. That matters to a row only if another
+    of its replicas is in the same rack. Returns: texts by place and broker.
+    """
+    then = {broker.id: broker for broker in planned}
+    racks = {broker.id: broker.rack for broker in reading.brokers if broker.alive}
+    moved, unknown = {}, set()
+    for broker in then.keys() & racks.keys():
+        if then[broker].rack == racks[broker]:
+            continue
+        was = f"and was {say_rack(then[broker].rack)}"
+        if then[broker].rack is None and not then[broker].alive:
+            unknown.add(broker)
+            was = "which was not known"
+        moved[broker] = (
+            f"broker {broker} is {say_rack(racks[broker])}, {was} when the plan was made"
+        )
+    found: dict[Place, dict[int, str]] = {}
+    for row in rows if moved else ():
+        if row.is_reorder:
+            continue
+        shared = Counter(racks.get(broker) for broker in row.after)
+        for broker in row.after:
+            if broker in moved and (broker not in unknown or shared[racks[broker]] > 1):
+                found.setdefault(row.place, {})[broker] = moved[broker]
+    return found
 
 
-def skip_moved_racks(rows: Rows, moved: Mapping[int, str], observe: Observe) -> None:
+def skip_moved_racks(
+    rows: Rows, moved: Mapping[Place, Mapping[int, str]], observe: Observe
+) -> None:
     """Skip the rows that would rest on a broker in another rack than when they were planned.
 
-    One that is in flight goes on, and keeps the reason: its replicas may not be spread as planned.
+    One that is done or in flight keeps the reason: its replicas may not be spread as planned.
     """
-    for row in rows if moved else ():
-        why = next((moved[broker] for broker in row.after if broker in moved), "")
-        if not why or row.is_reorder:
-            continue
-        if row.may_copy and not row.in_doubt:
+    for place, said in moved.items():
+        row, why = rows.by_place[place], next(iter(said.values()))
+        if row.state is RowState.DONE or (row.may_copy and not row.in_doubt):
             row.text = why
         else:
             skip(observe, row, f"{why}: plan again")
@@ -85,13 +107,12 @@ def check_limits(
     if not waiting:
         return
     brokers = {broker for row in rows for broker in row.brokers}
-    racks = find_moved_racks(plan.brokers, reading)
-    rested_on = {b for row in waiting if not row.is_reorder for b in row.after}
+    racks = find_moved_racks(waiting, plan.brokers, reading)
+    said = {broker: what for each in racks.values() for broker, what in each.items()}
     moved = [
         *(
             Finding("plan-stale", f"{what}; rows of the plan rest on it", "plan again")
-            for broker, what in sorted(racks.items())
-            if broker in rested_on
+            for _, what in sorted(said.items())
         ),
         *find_overriding(reading, moves, brokers, moves.policy.rate_bytes_per_s),
         *_refuse_left_rate(reading, moves),

@@ -382,11 +382,48 @@ def test_a_rack_on_which_nothing_rests_may_change() -> None:
     assert end_run(run(play)).exit_code == 0
 
 
-def test_a_rack_does_not_matter_to_what_is_done() -> None:
-    play = make_racks()
-    run(play)
-    play.cluster.racks[3] = "a"
+def test_a_rack_that_changed_under_what_is_done_is_named() -> None:
+    """A run was killed, and its copy ended before the next run."""
+    play = make_racks(ONE, SLOW)
+    cluster = play.cluster
+    cluster.at(20, lambda: cluster.faults.update({cluster.calls + 1: "kill"}))
+    assert play.run() is None
+    cluster.move_rack(3, "a")
+    cluster.sleep(300)
+    applied = run(play)
+    assert end_run(applied).exit_code == 0
+    (outcome,) = applied.outcomes
+    moved = "broker 3 is in rack a, and was in rack c when the plan was made"
+    assert (outcome.kind, outcome.text) == (OutcomeKind.ALREADY_DONE, moved)
+
+
+def make_unknown(rack: str) -> Play:
+    """Make a play whose plan was made while broker 2 was dead, of which nothing told the rack."""
+    play = make_racks({"t": (((5, 2), (3, 2)), ((5, 2), (3, 2)))}, SLOW, at_once=(1, 1))
+    dead = replace(play.plan.brokers[1], rack=None, alive=False)
+    brokers = tuple(dead if each.id == 2 else each for each in play.plan.brokers)
+    play.plan = replace(play.plan, brokers=brokers)
+    play.cluster.racks[2] = rack
+    return play
+
+
+def test_a_broker_that_was_dead_when_the_plan_was_made_may_come_back() -> None:
+    play = make_unknown("b")
     assert end_run(run(play)).exit_code == 0
+    play = make_unknown("b")
+    play.cluster.kill_broker(2)
+    play.cluster._publish()
+    play.cluster.at(50, lambda: play.cluster.revive_broker(2))
+    assert end_run(run(play)).exit_code == 0
+
+
+def test_a_broker_that_comes_back_in_the_rack_of_another_replica_is_named() -> None:
+    play = make_unknown("c")
+    cluster = play.cluster
+    with pytest.raises(StalePlanError) as caught:
+        run_moves(play.plan, cluster, cluster, cluster.clock, lease=cluster)
+    said = "broker 2 is in rack c, which was not known when the plan was made"
+    assert said in str(caught.value)
 
 
 def test_a_rack_that_changes_in_the_middle_skips_what_waits() -> None:
