@@ -241,7 +241,9 @@ class DefaultRate:
 
     @property
     def highest(self) -> int:
-        """The higher rate: one broker may send, or receive, as much."""
+        """The higher rate: one broker may send, or receive, as much. The mark does not count."""
+        if self.is_of_moves:
+            return self.bytes_per_s
         return max(rate for rate in (self.leader, self.follower) if rate is not None)
 
     @property

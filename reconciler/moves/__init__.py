@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         choose_removals,
         find_leftovers,
         name_removals,
+        say_default,
         say_rate,
     )
 
@@ -53,6 +54,7 @@ __all__ = [
     "measure_moves",
     "name_removals",
     "render_moves",
+    "say_default",
     "say_rate",
     "summarise_moves",
 ]
@@ -67,7 +69,7 @@ __getattr__ = export_lazily(
         "document": "MovesDocument list_moves",
         "progress": "Cause MovesReport measure_moves",
         "text": "render_moves summarise_moves",
-        "throttles": "Leftover choose_removals find_leftovers name_removals say_rate",
+        "throttles": "Leftover choose_removals find_leftovers name_removals say_default say_rate",
     },
 )
 """Text needs no pydantic, which the document does."""

@@ -17,12 +17,23 @@ from reconciler.model import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from reconciler.model import MovesReading
+    from reconciler.model import DefaultRate, MovesReading
 
 
 def say_rate(bytes_per_s: int) -> str:
     """Spell a throttle rate."""
     return "unlimited" if bytes_per_s >= UNLIMITED else f"{bytes_per_s} B/s"
+
+
+def say_default(default: DefaultRate) -> str:
+    """Spell a default rate: one rate, or that of each side where they differ."""
+    if default.is_of_moves or default.leader == default.follower:
+        return say_rate(default.bytes_per_s)
+    rates = {side: default.of_side(side) for side in ThrottleSide}
+    return " and ".join(
+        f"{'no limit' if rate is None else say_rate(rate)} for {side}s"
+        for side, rate in rates.items()
+    )
 
 
 class Throttles:

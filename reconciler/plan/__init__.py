@@ -61,7 +61,13 @@ if TYPE_CHECKING:
     from reconciler.plan.gradual import GradualStep, list_gradual_steps
     from reconciler.plan.markdown import COMMENT_LIMIT, mark_cluster, render_markdown
     from reconciler.plan.markdown.marks import code, fence, prose, tabulate
-    from reconciler.plan.move_guards import guard_moves, judge_lists, refuse_default
+    from reconciler.plan.move_guards import (
+        guard_moves,
+        judge_lists,
+        least_rate,
+        name_rate,
+        refuse_default,
+    )
     from reconciler.plan.moves import assemble_moves, plan_moves
     from reconciler.plan.outdated import find_outdated
     from reconciler.plan.reassignments import decode_rows, encode_rows, plan_rows
@@ -114,6 +120,7 @@ __all__ = [
     "judge_changes",
     "judge_lists",
     "keep_fields",
+    "least_rate",
     "list_deleted",
     "list_differences",
     "list_fields",
@@ -124,6 +131,7 @@ __all__ = [
     "list_row_moves",
     "mark_cluster",
     "measure_fullness",
+    "name_rate",
     "order_moves",
     "pack",
     "pack_fields",
@@ -171,7 +179,7 @@ __getattr__ = export_lazily(
         "gradual": "GradualStep list_gradual_steps",
         "markdown": "COMMENT_LIMIT mark_cluster render_markdown",
         "markdown.marks": "code fence prose tabulate",
-        "move_guards": "guard_moves judge_lists refuse_default",
+        "move_guards": "guard_moves judge_lists least_rate name_rate refuse_default",
         "moves": "assemble_moves plan_moves",
         "outdated": "find_outdated",
         "window": "RowMove Seats order_moves",

@@ -12,7 +12,14 @@ from heapq import heappop, heappush, nlargest
 from math import ceil
 from typing import TYPE_CHECKING
 
-from reconciler.model import BrokerTraffic, DirectoryPeak, Forecast, read_default, steps_of
+from reconciler.model import (
+    UNLIMITED,
+    BrokerTraffic,
+    DirectoryPeak,
+    Forecast,
+    read_default,
+    steps_of,
+)
 from reconciler.plan.copying import Event, count_followers, play_moves
 from reconciler.plan.window import RowMove, order_moves
 
@@ -50,7 +57,7 @@ def forecast_moves(plan: Plan, state: ClusterState) -> Forecast:
     policy, default = plan.moves.policy, read_default(state.throttle_rates)
     rate, theirs = policy.rate_bytes_per_s, None
     if default is not None and not default.is_of_moves:
-        rate = theirs = default.bytes_per_s
+        rate = theirs = default.bytes_per_s if default.bytes_per_s < UNLIMITED else None
     moves = list_row_moves(plan, state)
     queue = order_moves(moves, measure_fullness(state.directories), find_urgent(moves, state))
     unknown = sum(move.size < 0 for move in moves if move.adding)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Severity
-from reconciler.model import ThrottleSide
+from reconciler.model import UNLIMITED, ThrottleSide
 from reconciler.units import approximate_size, count, format_size
 
 if TYPE_CHECKING:
@@ -125,26 +125,36 @@ def refuse_default(
     """
     if default is None or default.is_of_moves:
         return
-    wanted = moves.policy.rate_bytes_per_s
-    least = moves.forecast.least_rate if moves.forecast else None
-    raised = ""
+    wanted, least = moves.policy.rate_bytes_per_s, least_rate(moves)
+    amount, raised = name_rate(default.bytes_per_s), ""
     if wanted is not None and None in (default.leader, default.follower):
         side = ThrottleSide.FOLLOWER if default.follower is None else ThrottleSide.LEADER
         wrong = f"but none for {side}s"
     elif wanted is not None and default.highest > wanted:
-        wrong = f"more than the {wanted} B/s of the plan"
-        raised = f"raise moves.rate to {format_size(default.highest)} and plan again, or "
-    elif least is not None and default.bytes_per_s < least:
+        amount, wrong = name_rate(default.highest), f"more than the {wanted} B/s of the plan"
+        rate = "unlimited" if default.highest >= UNLIMITED else format_size(default.highest)
+        raised = f"raise moves.rate to {rate} and plan again, or "
+    elif default.bytes_per_s < least:
         wrong = f"less than the {least} B/s that the moves need to end"
     else:
         return
-    amount = f"{default.bytes_per_s} B/s ({approximate_size(default.bytes_per_s)}/s)"
     yield Finding(
         "moves-rate-taken",
         f"the cluster has a default throttle rate of {amount}, which reconciler did not set, "
         f"{wrong}",
         f"{raised}remove it: reconciler moves unthrottle --default --cluster {cluster}",
     )
+
+
+def least_rate(moves: PlannedMoves) -> int:
+    """Return the lowest rate at which moves end, as far as it is known: 0 stops every copy."""
+    return (moves.forecast.least_rate if moves.forecast else None) or 1
+
+
+def name_rate(bytes_per_s: int) -> str:
+    """Name a throttle rate exactly, and how much that is."""
+    amount = "no limit" if bytes_per_s >= UNLIMITED else f"{approximate_size(bytes_per_s)}/s"
+    return f"{bytes_per_s} B/s ({amount})"
 
 
 def judge_lists(lists: Collection[ThrottleList], cluster: str) -> Iterator[Finding]:

@@ -60,11 +60,11 @@ from reconciler.plan.cluster import (
 from reconciler.plan.drains import note_drains, plan_drains
 from reconciler.plan.forecast import forecast_moves
 from reconciler.plan.guards import list_refused_fields, require_means
-from reconciler.plan.move_guards import guard_moves, judge_lists, refuse_default
+from reconciler.plan.move_guards import guard_moves, judge_lists, name_rate, refuse_default
 from reconciler.plan.risks import find_consent
 from reconciler.policy import ChangeFacts, TopicFacts
 from reconciler.spec import PolicyEngine
-from reconciler.units import approximate_size, count
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -536,7 +536,7 @@ def _list_unused(state: ClusterState) -> tuple[ThrottleList, ...]:
 def _note_default(default: DefaultRate | None) -> Iterator[Finding]:
     """Say under which rate of somebody else the moves run."""
     if default is not None and not default.is_of_moves:
-        amount = f"{default.bytes_per_s} B/s ({approximate_size(default.bytes_per_s)}/s)"
+        amount = name_rate(default.bytes_per_s)
         what = f"the cluster has a default throttle rate of {amount}, which reconciler did not set"
         way_out = "the moves run under it, and leave it as it is"
         yield Finding("moves-rate-taken", what, way_out, severity=Severity.NOTE)

@@ -13,7 +13,7 @@ from reconciler.apply.moving.throttle import EVERY, read_lists
 from reconciler.apply.moving.window import find_size
 from reconciler.errors import ClusterError, Finding, Severity, StalePlanError
 from reconciler.model import RateSource, ThrottleSide
-from reconciler.plan import refuse_default
+from reconciler.plan import least_rate, name_rate, refuse_default
 from reconciler.units import approximate_size
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _refuse_left_rate(reading: MovesReading, moves: PlannedMoves) -> Iterator[Fi
     if default is None or not default.is_of_moves:
         return
     if default.bytes_per_s not in (0, moves.policy.rate_bytes_per_s):
-        amount = f"{default.bytes_per_s} B/s ({approximate_size(default.bytes_per_s)}/s)"
+        amount = name_rate(default.bytes_per_s)
         yield Finding(
             "moves-rate-taken",
             f"the cluster has a default throttle rate of {amount}, which `moves rate` has set, or "
@@ -161,11 +161,11 @@ def find_overriding(
     reading: MovesReading, moves: PlannedMoves, brokers: Collection[int], most: int | None
 ) -> Iterator[Finding]:
     """Name the rates of single brokers that make the rate of the plan untrue: more than `most`."""
-    least = moves.forecast.least_rate if moves.forecast else None
+    least = least_rate(moves)
     for rate in reading.rates:
         if rate.broker not in brokers or rate.source is RateSource.CLUSTER_DEFAULT:
             continue
-        amount = f"{rate.bytes_per_s} B/s ({approximate_size(rate.bytes_per_s)}/s)"
+        amount = name_rate(rate.bytes_per_s)
         what = f"broker {rate.broker} has its own {rate.side} throttle rate of {amount}"
         command = f"reconciler moves unthrottle --broker {rate.broker} --cluster {reading.cluster}"
         if rate.source is RateSource.STATIC:
@@ -174,6 +174,6 @@ def find_overriding(
         elif most is not None and rate.bytes_per_s > most:
             more = f"more than the {most} B/s of the plan, which it overrides"
             yield Finding("moves-broker-rate", f"{what}, {more}", f"remove it: {command}")
-        elif least is not None and rate.bytes_per_s < least:
+        elif rate.bytes_per_s < least:
             less = f"less than the {least} B/s that the moves need to end"
             yield Finding("moves-broker-rate", f"{what}, {less}", f"remove it: {command}")

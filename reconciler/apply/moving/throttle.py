@@ -21,7 +21,7 @@ from reconciler.model import (
     ThrottleSide,
     find_unused_lists,
 )
-from reconciler.moves import say_rate
+from reconciler.moves import say_default, say_rate
 from reconciler.plan import judge_lists
 
 if TYPE_CHECKING:
@@ -175,8 +175,9 @@ class Throttles:
         self.default = found
         said = "paused: the rate is 0"
         if found.bytes_per_s:
-            said = f"the rate is now {say_rate(found.bytes_per_s)}"
-        if self.policy_rate is not None and found.bytes_per_s > self.policy_rate:
+            said = f"the rate is now {say_default(found)}"
+        is_open = None in (found.leader, found.follower)
+        if self.policy_rate is not None and (is_open or found.highest > self.policy_rate):
             said += f", more than the {self.policy_rate} B/s of the plan"
         if not found.is_of_moves:
             said += "; reconciler did not set it, so it stays after the moves"

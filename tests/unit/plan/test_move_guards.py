@@ -10,6 +10,7 @@ from shorthand import cluster, may_move, spec, topic
 
 from reconciler.errors import Location
 from reconciler.model import (
+    UNLIMITED,
     DirectoryPeak,
     Forecast,
     MovePolicy,
@@ -132,7 +133,7 @@ def test_a_refused_plan_keeps_its_rows() -> None:
     assert (guarded.topics, guarded.moves) == (plan(None).topics, plan(None).moves)
 
 
-def plan_under(leader: int | None, follower: int | None) -> Plan:
+def plan_under(leader: int | None, follower: int | None, **limits: Any) -> Plan:
     """Plan to copy 30 MiB, on a cluster with these default rates."""
     sides = zip(ThrottleSide, (leader, follower), strict=True)
     rates = tuple(
@@ -143,7 +144,8 @@ def plan_under(leader: int | None, follower: int | None) -> Plan:
     )
     orders = topic("1", size_bytes=(30 * MIB,))
     state = replace(cluster(orders), throttle_rates=rates)
-    return plan_moves(replace(ENTRY, moves=may_move(keep_free_percent=0)), [WISHED], state)
+    moves = may_move(keep_free_percent=0, **limits)
+    return plan_moves(replace(ENTRY, moves=moves), [WISHED], state)
 
 
 WISHED = spec(replication_factor=2, partitions=1)
@@ -176,6 +178,13 @@ def test_a_default_rate_of_moves_is_that_of_a_run_under_way() -> None:
     [
         ((40 * MIB, 40 * MIB), "more than the 31457280 B/s of the plan"),
         ((MIB, None), "but none for followers"),
+        (
+            (20 * MIB, 40 * MIB),
+            "rate of 41943040 B/s (40.0 MiB/s), which reconciler did not set, more than the "
+            "31457280 B/s of the plan",
+        ),
+        ((UNLIMITED, UNLIMITED), "rate of 9223372036854775806 B/s (no limit), which"),
+        ((0, MIB), "less than the 1 B/s that the moves need to end"),
     ],
 )
 def test_moves_that_cannot_run_under_the_rate_of_somebody_else_are_refused(
@@ -184,6 +193,14 @@ def test_moves_that_cannot_run_under_the_rate_of_somebody_else_are_refused(
     (refusal,) = plan_under(*rates).refusals
     assert said in refusal.what
     assert refusal.rule == "moves-rate-taken"
+
+
+def test_a_plan_with_a_limit_can_follow_a_default_rate_without_one() -> None:
+    (refusal,) = plan_under(UNLIMITED, UNLIMITED).refusals
+    assert refusal.way_out.startswith("raise moves.rate to unlimited and plan again, or remove it:")
+    made = plan_under(UNLIMITED, UNLIMITED, rate=None)
+    assert made.refusals == ()
+    assert "TiB/s" not in render_text(made, width=200)
 
 
 def plan_beside(*lists: ThrottleList, **limits: Any) -> Plan:

@@ -209,6 +209,30 @@ def test_a_rate_that_somebody_else_sets_meanwhile_is_said_and_stays() -> None:
     assert set(play.cluster.rates.values()) == {200}
 
 
+@pytest.mark.parametrize(
+    ("leader", "follower", "said"),
+    [
+        (15, 300, "15 B/s for leaders and 300 B/s for followers, more than the 20 B/s of the plan"),
+        (15, None, "15 B/s for leaders and no limit for followers, more than the 20 B/s of"),
+        (15, 18, "15 B/s for leaders and 18 B/s for followers; reconciler did not set it"),
+    ],
+)
+def test_both_sides_of_a_rate_that_somebody_else_sets_meanwhile_are_said(
+    leader: int, follower: int | None, said: str
+) -> None:
+    play = make(sizes=SLOW)
+
+    def change() -> None:
+        rates = {ThrottleSide.LEADER: leader, ThrottleSide.FOLLOWER: follower}
+        play.cluster.rates = {side: rate for side, rate in rates.items() if rate is not None}
+        play.cluster._publish()
+
+    play.cluster.at(20, change)
+    assert end_run(run(play)).exit_code == 0
+    (text,) = texts(play, MovesNote.RATE_CHANGED)
+    assert text.startswith(f"the rate is now {said}")
+
+
 def test_a_rate_of_somebody_else_that_goes_meanwhile_becomes_that_of_the_plan() -> None:
     play = make(sizes=SLOW)
     play.cluster.set_default(15)
@@ -253,6 +277,14 @@ def test_a_rate_of_one_broker_that_makes_ours_untrue_is_refused(
     found = refusal(play)
     assert said in found
     assert "[moves-broker-rate]" in found
+
+
+def test_a_rate_of_one_broker_that_stops_copies_is_refused() -> None:
+    """Also where nobody knows at which rate the moves end."""
+    play = make()
+    play.cluster.own_rates[3] = (0, RateSource.BROKER)
+    play.cluster.kill_run_at(7200)
+    assert "of 0 B/s (0 B/s), less than the 1 B/s that the moves need to end" in refusal(play)
 
 
 def test_a_rate_of_one_broker_below_ours_is_fine() -> None:
