@@ -265,32 +265,54 @@ def _fill_least(
 
 
 def share_evenly(
-    brokers: Collection[Broker], rows: Iterable[Replicas], capacity: Mapping[int, int]
+    brokers: Collection[Broker],
+    rows: Iterable[Replicas],
+    capacity: Mapping[int, int],
+    *,
+    anywhere: Iterable[Replicas] = (),
+    giving: Collection[Broker] = (),
 ) -> dict[int, int]:
     """Return what each broker holds at most in the most even cluster that the racks allow.
 
-    In: the brokers that may take replicas, and all rows. What other brokers hold counts nowhere.
-    `capacity` says how much a broker can bear next to others (1 if it is not named). Brokers of one
-    rack and one capacity have the same share, which is rounded up.
+    In: the brokers that may take replicas, and all rows; no rack rule holds for those `anywhere`.
+    `giving` are brokers that only give: they hold no more than now. What other brokers hold counts
+    nowhere. `capacity` says how much a broker can bear next to others (1 if it is not named).
+    Brokers of one rack and one capacity have the same share, which is rounded up.
     """
-    ids = sorted(broker.id for broker in brokers)
-    names = {broker.id: broker.rack or "" for broker in brokers}
-    racks = tuple(
+    able = {broker.id for broker in brokers}
+    names = {broker.id: broker.rack or "" for broker in (*brokers, *giving)}
+    ids = sorted(names)
+    racks = [
         tuple(i for i, b in enumerate(ids) if names[b] == name)
         for name in sorted(set(names.values()))
-    )
-    lengths = Counter(sum(b in names for b in row) for row in rows)
+    ]
+    kinds: Counter[tuple[bool, int, frozenset[int]]] = Counter()
+    present: Counter[int] = Counter()
+    for rack_aware, each in ((True, rows), (False, anywhere)):
+        for row in each:
+            mine = names.keys() & row
+            present.update(mine)
+            kinds[rack_aware, len(mine), frozenset(mine - able)] += 1
     low, high = [0] * len(racks), [0] * len(racks)
-    for length, times in lengths.items():
-        rule = RackRule.deal(racks, length)
-        low = [n + times * each for n, each in zip(low, rule.fewest, strict=True)]
-        high = [n + times * each for n, each in zip(high, rule.most, strict=True)]
+    for (rack_aware, length, gives), times in kinds.items():
+        candidates = able | gives
+        open_racks = tuple(tuple(i for i in rack if ids[i] in candidates) for rack in racks)
+        fewest: Sequence[int] = [0] * len(racks)
+        most: Sequence[int] = [min(len(rack), length) for rack in open_racks]
+        if rack_aware:
+            rule = RackRule.deal(open_racks, length)
+            fewest, most = rule.fewest, rule.most
+        low = [n + times * each for n, each in zip(low, fewest, strict=True)]
+        high = [n + times * each for n, each in zip(high, most, strict=True)]
     scales = scale_brokers(ids, capacity)
-    basin = Basin([0] * len(ids), [lengths.total()] * len(ids), range(len(ids)), scales)
+    rooms = [kinds.total() if b in able else present[b] for b in ids]
+    ranks = [(b not in able, i) for i, b in enumerate(ids)]
+    basin = Basin([0] * len(ids), rooms, ranks, scales)
     regions = [Region(*each) for each in zip(racks, low, high, strict=True)]
-    held = fill(basin, regions, sum(n * times for n, times in lengths.items()))
-    most: dict[tuple[str, int], int] = {}
-    kinds = [(names[b], scale) for b, scale in zip(ids, scales, strict=True)]
-    for kind, each in zip(kinds, held, strict=True):
-        most[kind] = max(most.get(kind, 0), each)
-    return {b: most[kind] for b, kind in zip(ids, kinds, strict=True)}
+    held = fill(basin, regions, present.total())
+    shares: dict[tuple[str, int], int] = {}
+    taking = [(b, (names[b], scale), n) for b, scale, n in zip(ids, scales, held, strict=True)]
+    for b, kind, n in taking:
+        if b in able:
+            shares[kind] = max(shares.get(kind, 0), n)
+    return {b: shares[kind] for b, kind, _ in taking if b in able}

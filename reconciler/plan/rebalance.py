@@ -31,9 +31,9 @@ from reconciler.plan.moves import add_cost, allowed_moves, compose_moves, list_n
 from reconciler.units import approximate_size, count
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.model import ClusterState, Plan, Replicas, TopicState
+    from reconciler.model import Assignment, Broker, ClusterState, Plan, Replicas, TopicState
     from reconciler.spec import ClusterEntry
 
 NAMED = 5
@@ -80,7 +80,8 @@ def plan_rebalance(
     takers = sorted(set(brokers or able) - failed)
     diffs = tuple(choice.choose_offline(topics, takers) if offline else choice.choose(topics))
     # What is on a failed disk has to go somewhere, so no share bounds it.
-    shares = _share_evenly(entry, state) if brokers and not offline else {}
+    anywhere = {spec.name for spec in choice.specs.values() if not spec.rack_aware}
+    shares = _share_evenly(entry, state, anywhere) if brokers and not offline else {}
     compose = partial(
         compose_moves,
         entry,
@@ -104,7 +105,7 @@ def plan_rebalance(
         *note_failed_directories(entry, state),
         *plan.notes,
         *choice.note_left(),
-        *(_note_uneven(plan, state, shares) if shares else ()),
+        *(_note_uneven(plan, diffs, state, shares) if shares else ()),
     )
     plan = replace(
         plan,
@@ -223,25 +224,44 @@ class _Choice:
             yield Finding("rebalance-left", listed, severity=Severity.NOTE)
 
 
-def _share_evenly(entry: ClusterEntry, state: ClusterState) -> dict[int, int]:
-    """Return the even share of the cluster's replicas of each broker that can take some."""
-    rows = chain.from_iterable(topic.assignment for topic in state.user_topics.values())
+def _share_evenly(
+    entry: ClusterEntry, state: ClusterState, anywhere: Collection[str]
+) -> dict[int, int]:
+    """Return the even share of the cluster's replicas of each broker that can take some.
+
+    In: the topics for which the racks play no part. Excluded brokers give replicas up, so these
+    count; what stays on brokers that are dead, cordoned or drained does not.
+    """
     able = eligible_brokers(state.brokers, entry.exclude_brokers)
-    return share_evenly(able, rows, entry.capacity)
+    apart = {broker.id for broker in able} | entry.drain_brokers
+    live = state.user_topics.items()
+    return share_evenly(
+        able,
+        chain.from_iterable(topic.assignment for name, topic in live if name not in anywhere),
+        entry.capacity,
+        anywhere=chain.from_iterable(topic.assignment for name, topic in live if name in anywhere),
+        giving=[b for b in state.brokers if b.alive and not b.cordoned and b.id not in apart],
+    )
 
 
-def _note_uneven(plan: Plan, state: ClusterState, shares: Mapping[int, int]) -> Iterator[Finding]:
+def _note_uneven(
+    plan: Plan, diffs: Iterable[MoveDiff], state: ClusterState, shares: Mapping[int, int]
+) -> Iterator[Finding]:
     """Say what stays uneven because only some brokers take replicas, and these have their share."""
     live = {name: topic.assignment for name, topic in state.user_topics.items()}
     after = live | {topic.name: topic.after.assignment for topic in plan.topics if topic.after}
     held = Counter(broker for rows in after.values() for row in rows for broker in row)
     above = [broker for broker in sorted(shares) if held[broker] > shares[broker]]
+    able = [broker for broker in state.brokers if broker.id in shares]
+    # Topics that stay as they are have their own note.
+    racked = {diff.spec.name: diff.spec.rack_aware for diff in diffs}
     uneven = [
         name
-        for name, rows in sorted(after.items())
-        if measure_balance([rows], shares).replicas.skew > 1
+        for name, rack_aware in sorted(racked.items())
+        if _is_uneven(after[name], able, rack_aware=rack_aware)
     ]
-    racks = measure_quality(after.values(), state.brokers).rack_violations
+    spread = (after[name] for name, rack_aware in racked.items() if rack_aware)
+    racks = measure_quality(spread, state.brokers).rack_violations
     parts = []
     if above:
         worst = max(above, key=lambda broker: held[broker] - shares[broker])
@@ -260,6 +280,19 @@ def _note_uneven(plan: Plan, state: ClusterState, shares: Mapping[int, int]) -> 
             "a rebalance without --brokers also moves replicas between the others",
             severity=Severity.NOTE,
         )
+
+
+def _is_uneven(rows: Assignment, able: Sequence[Broker], *, rack_aware: bool) -> bool:
+    """Return whether a topic is less even over brokers than their racks allow."""
+    racks: dict[str | None, list[int]] = defaultdict(list)
+    for broker in able:
+        racks[broker.rack if rack_aware else None].append(broker.id)
+    if any(measure_balance([rows], ids).replicas.skew > 1 for ids in racks.values()):
+        return True
+    if measure_balance([rows], [broker.id for broker in able]).replicas.skew <= 1:
+        return False
+    held = Counter(chain.from_iterable(rows))
+    return any(held[broker] > most for broker, most in share_evenly(able, rows, {}).items())
 
 
 def _limit_bytes(

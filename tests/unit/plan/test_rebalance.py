@@ -101,6 +101,36 @@ def test_rows_keep_breaking_the_rack_rule_where_the_share_has_no_room() -> None:
     assert note.what.endswith("2 partitions over the racks")
 
 
+def test_what_excluded_brokers_can_give_counts_in_the_even_share() -> None:
+    state = live(topic(CROWDED), nodes=brokers(None, None, None))
+    made = rebalance(state, entry=replace(ENTRY, exclude_brokers=frozenset({1, 2})), brokers=(3,))
+    assert count_replicas(after(made)) == {1: 3, 2: 3, 3: 2}
+
+
+def test_racks_bound_no_share_of_topics_that_may_go_anywhere() -> None:
+    nodes = brokers("a", "a", "a", "b")
+    crowded = [topic("1,2 2,3 3,1", name=f"t{number}") for number in range(4)]
+    anywhere = [spec(name=each.name, rack_aware=False) for each in crowded]
+    made = rebalance(live(*crowded, nodes=nodes), *anywhere, brokers=(4,))
+    held = sum((count_replicas(after(made, each.name)) for each in crowded), Counter())
+    assert held[4] <= 6
+    assert "rebalance-uneven" not in [each.rule for each in made.notes]
+
+
+def test_a_topic_is_not_uneven_where_its_racks_allow_no_more() -> None:
+    nodes = brokers("a", "a", "b", "b", "b", "b")
+    made = rebalance(live(topic("1,3 3,2 2,4 4,1 1,3 3,2 2,4 4,1"), nodes=nodes), brokers=(5, 6))
+    assert count_replicas(after(made)) == {1: 4, 2: 4, 3: 2, 4: 2, 5: 2, 6: 2}
+    assert "rebalance-uneven" not in [each.rule for each in made.notes]
+
+
+def test_topics_that_stay_are_not_named_as_uneven() -> None:
+    other = topic(CROWDED, name="other")
+    made = rebalance(live(topic(CROWDED), other), topics="shop.*", brokers=(4,))
+    (note,) = [each for each in made.notes if each.rule == "rebalance-uneven"]
+    assert note.what.endswith("; 1 topic (shop.orders)")
+
+
 def test_only_topics_that_match_move() -> None:
     state = live(topic(CROWDED), topic(CROWDED, name="other"))
     assert [each.name for each in rebalance(state, topics="oth*").topics] == ["other"]
