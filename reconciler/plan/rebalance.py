@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate, chain
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from reconciler.diff import MoveDiff, diff_moves, eligible_brokers
@@ -33,7 +33,16 @@ from reconciler.units import approximate_size, count
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.model import Assignment, Broker, ClusterState, Plan, Replicas, TopicState
+    from reconciler.model import (
+        Assignment,
+        Broker,
+        ClusterState,
+        Place,
+        Plan,
+        Replicas,
+        TopicState,
+    )
+    from reconciler.plan.window import RowMove
     from reconciler.spec import ClusterEntry
 
 NAMED = 5
@@ -82,19 +91,20 @@ def plan_rebalance(
     # What is on a failed disk has to go somewhere, so no share bounds it.
     anywhere = {spec.name for spec in choice.specs.values() if not spec.rack_aware}
     shares = _share_evenly(entry, state, anywhere) if brokers and not offline else {}
+    most = {broker: shares[broker] for broker in brokers if shares}
     compose = partial(
         compose_moves,
         entry,
         state=state,
         brokers=takers,
         drained=failed,
-        most={broker: shares[broker] for broker in brokers if shares},
+        most=most,
         goal=MoveGoal.FEWEST_MOVES if offline else MoveGoal.BALANCE,
     )
     plan = compose(diffs)
     limited = None
     if max_bytes is not None:
-        diffs, limited = _limit_bytes(plan, diffs, state, max_bytes)
+        diffs, limited = _limit_bytes(plan, diffs, state, max_bytes, most)
         plan = compose(diffs)
     moved = tuple(topic for topic in plan.topics if steps_of(topic) or topic.refusals)
     notes = (
@@ -296,20 +306,32 @@ def _is_uneven(rows: Assignment, able: Sequence[Broker], *, rack_aware: bool) ->
 
 
 def _limit_bytes(
-    plan: Plan, diffs: Iterable[MoveDiff], state: ClusterState, max_bytes: int
+    plan: Plan,
+    diffs: Iterable[MoveDiff],
+    state: ClusterState,
+    max_bytes: int,
+    most: Mapping[int, int],
 ) -> tuple[tuple[MoveDiff, ...], Finding | None]:
     """Decide every row: the smallest partitions move, as many as copy `max_bytes` together.
 
-    Returns: the rows, and a note if some do not move.
+    In: `most`, the bounds of the plan. Returns: the rows, and a note if some do not move.
     """
     moves = list_row_moves(plan, state)
-    copies = sorted((move.size * len(move.adding), move.place) for move in moves if move.adding)
+    copies = sorted(
+        (move for move in moves if move.adding),
+        key=lambda move: (move.size * len(move.adding), move.place),
+    )
     if unknown := [move.place for move in moves if move.adding and move.size < 0]:
         name, number = unknown[0]
         what = f"the size of {name} partition {number} is unknown"
         raise UsageError(f"{what}, so --max-bytes cannot be kept; leave it out")
-    sums = accumulate(size for size, _ in copies)
-    kept = {place for (_, place), total in zip(copies, sums, strict=True) if total <= max_bytes}
+    all_bytes = sum(move.size * len(move.adding) for move in copies)
+    kept = {move.place for move in copies}
+    if all_bytes > max_bytes:
+        live = chain.from_iterable(topic.assignment for topic in state.user_topics.values())
+        held = Counter(chain.from_iterable(live))
+        room = {broker: max(n - held[broker], 0) for broker, n in most.items()}
+        kept = _choose_copies(copies, max_bytes, room)
     after = {topic.name: topic.after.assignment for topic in plan.topics if topic.after}
     limited = []
     for diff in diffs:
@@ -320,11 +342,32 @@ def _limit_bytes(
     rest = len(copies) - len(kept)
     if not rest:
         return tuple(limited), None
-    all_bytes = approximate_size(sum(size for size, _ in copies))
     note = Finding(
         "rebalance-limited",
-        f"{count(rest, 'partition')} with the most data stay, because all would copy {all_bytes}",
+        f"{count(rest, 'partition')} stay, because all would copy {approximate_size(all_bytes)}",
         "rebalance again after this plan",
         severity=Severity.NOTE,
     )
     return tuple(limited), note
+
+
+def _choose_copies(copies: Sequence[RowMove], most_bytes: int, room: dict[int, int]) -> set[Place]:
+    """Choose the partitions that move, in order, as long as bytes and the room on brokers last.
+
+    What has no room waits for others of the plan to make some. `room` names bounded brokers only.
+    """
+    chosen: set[Place] = set()
+    while True:
+        waiting = []
+        for move in copies:
+            size = move.size * len(move.adding)
+            if size > most_bytes or any(room.get(broker) == 0 for broker in move.adding):
+                waiting.append(move)
+                continue
+            chosen.add(move.place)
+            most_bytes -= size
+            for broker in room.keys() & {*move.adding, *move.removing}:
+                room[broker] += 1 if broker in move.removing else -1
+        if len(waiting) == len(copies):
+            return chosen
+        copies = waiting

@@ -202,6 +202,18 @@ def test_max_bytes_moves_the_smallest_partitions() -> None:
     assert "rebalance-limited" in {note.rule for note in made.notes}
 
 
+def test_max_bytes_waits_for_the_room_that_larger_partitions_make() -> None:
+    large, small = topic("1 1", size_bytes=(100, 100)), topic("3 3", "small", size_bytes=(10, 10))
+    state = live(large, small, topic("2", "other"), nodes=brokers(None, None, None))
+    assert count_replicas(after(rebalance(state, brokers=(1, 2)), "small")) == {1: 1, 3: 1}
+    made = rebalance(state, brokers=(1, 2), max_bytes=50)
+    assert made.topics == ()  # broker 1 has its share until it gives up a large partition
+    (note,) = [each for each in made.notes if each.rule == "rebalance-limited"]
+    assert note.what == "2 partitions stay, because all would copy 110 B"
+    both = rebalance(state, brokers=(1, 2), max_bytes=110)
+    assert [each.name for each in both.topics] == ["shop.orders", "small"]
+
+
 def test_max_bytes_needs_sizes() -> None:
     blind = replace(topic(CROWDED), size_bytes=(10, -1, -1, -1))
     with pytest.raises(UsageError, match="is unknown, so --max-bytes cannot be kept"):
