@@ -67,7 +67,7 @@ def choose_topics(explained: str) -> Callable[[F], F]:
     """Return the option that chooses topics by globs, which the command gets joined by commas."""
 
     def join(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> str:
-        return ",".join(value) or "*"
+        return ",".join(value) if value else "*"
 
     return click.option("--topic", multiple=True, metavar="GLOB", callback=join, help=explained)
 

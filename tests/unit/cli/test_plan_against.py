@@ -138,6 +138,11 @@ def test_every_name_has_to_match(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no topic that goes to prod matches --topic 'old'" in capsys.readouterr().err
 
 
+def test_a_name_that_is_empty_is_not_every_topic(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*PLAN, "--topic", ""]) == 64
+    assert "no topic that goes to prod matches --topic ''" in capsys.readouterr().err
+
+
 def test_a_comment_names_every_topic_of_its_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*PLAN, "--topic", "gr*", "--topic", "new", "--format", "markdown"]) == 0
     assert "--topic 'gr*,new'" in capsys.readouterr().out
