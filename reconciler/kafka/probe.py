@@ -110,7 +110,7 @@ def probe(server: str, trust: Trust) -> Listener:
         # an impossible size, and closes the connection at once.
         found = _probe_tls(address) or _probe_kafka(_connect(address), tls=False)
         return _check_certificate(found, address, trust) if found.tls else found
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):  # the second is for a name that no host can have
         return Listener(Reach.UNKNOWN_HOST)
     except ConnectionRefusedError:
         return Listener(Reach.REFUSED)

@@ -27,6 +27,11 @@ def test_an_address_is_split_as_the_client_splits_it(
     assert split_address(written) == address
 
 
+@pytest.mark.parametrize("name", ["kafka..example", f"{'k' * 64}.example", "xn--é"])
+def test_a_name_that_no_host_can_have_is_no_host(name: str) -> None:
+    assert probe(f"{name}:9092", Trust()).reach is Reach.UNKNOWN_HOST
+
+
 def test_a_mechanism_that_is_no_text_is_no_crash() -> None:
     """A listener that knows Metadata, and names a mechanism in bytes that are not UTF-8."""
     versions = struct.pack(">hi3h", 0, 1, 3, 0, 12)
