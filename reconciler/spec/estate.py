@@ -9,6 +9,7 @@ its findings. Only this module raises errors, all of them at once.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from reconciler.spec.rules import (
     check_written_topics,
     refuse_cluster,
 )
+from reconciler.spec.values import RENDER, find_expression
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -80,6 +82,8 @@ def parse_estate(
         where = Location(show_path(root), 1)
         findings.append(Finding("estate-empty", what, way_out, where, Severity.NOTE))
     # 4. Any error ends here; warnings and notes go into the estate.
+    by_path = {show_path(root, path): content for path, content in files.items()}
+    findings = list(_recognise_templates(findings, by_path))
     _raise_errors(findings, [found for name in loosened for found in loosened[name]])
     specs = {cluster: found.specs for cluster, found in resolved.items()}
     return Estate(documents, entries, resolver, specs, findings, loosened)
@@ -189,6 +193,29 @@ def _say_once(clusters: Iterable[Iterable[Finding]], clusters_file: str) -> Iter
                 yield finding
             fresh.add(gist)
         said |= fresh
+
+
+def _recognise_templates(
+    findings: Iterable[Finding], files: Mapping[str, bytes | Finding]
+) -> Iterator[Finding]:
+    """Say of errors in expressions of a template that the file is to be rendered first.
+
+    A template is YAML if its expressions are in quotes, and each is a wrong value of some rule.
+    """
+    lines: dict[str, list[str]] = {}
+    for finding in findings:
+        where, content = finding.where, files.get(finding.where.file) if finding.where else None
+        if (
+            where is None
+            or finding.severity is not Severity.ERROR
+            or not isinstance(content, bytes)
+        ):
+            yield finding
+            continue
+        if where.file not in lines:
+            lines[where.file] = content.decode("utf-8-sig", "replace").split("\n")
+        here = "".join(lines[where.file][where.line - 1 : where.line])[where.column - 1 :]
+        yield replace(finding, way_out=RENDER) if find_expression(here) else finding
 
 
 def _raise_errors(findings: Collection[Finding], loosened: Iterable[Finding] = ()) -> None:

@@ -15,13 +15,11 @@ from pydantic_core import core_schema
 
 from reconciler.errors import Finding, Location
 from reconciler.spec.values import (
-    RENDER,
     YamlList,
     YamlMap,
     YamlText,
     YamlValue,
     describe_yaml,
-    find_expression,
     quote,
     show,
 )
@@ -140,8 +138,6 @@ def read_count(value: YamlValue, name: str, least: int, most: int) -> int:
 def _teach_count(value: YamlText, name: str, example: int) -> tuple[str, str]:
     """Return the problem with the spelling of a number, and the correct form."""
     shown = quote(value)
-    if find_expression(value):
-        return f"{name} {shown} is a template, as of Helm or Jinja, not a number", RENDER
     if _DECIMAL.fullmatch(value):
         return f"{name} {shown} is quoted, which makes it text", f"write {value} without quotes"
     if _LEADING_ZERO.fullmatch(value) and len(value) < 20:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
 from reconciler.model import INTERNAL_TOPICS
-from reconciler.spec.values import RENDER, find_expression, quote
+from reconciler.spec.values import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,9 +35,6 @@ def check_name(name: str, where: Location | None) -> list[Finding]:
     if name in INTERNAL_TOPICS:
         what = f"'{name}' {INTERNAL_TOPICS[name]}; Kafka creates and configures it by itself"
         return [Finding("name-internal", what, "remove it from the specs", where)]
-    if find_expression(name):
-        what = f"topic {quote(name)} is a template, as of Helm or Jinja, not a name"
-        return [Finding("name-characters", what, RENDER, where)]
     findings = check_length(name, where)
     if wrong := dict.fromkeys(re.findall(r"[^a-zA-Z0-9._-]", name)):
         shown = [_UNPRINTED.get(character) or quote(character) for character in wrong]

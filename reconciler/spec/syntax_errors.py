@@ -156,11 +156,9 @@ def find_foreign(text: str, file: str) -> Finding | None:
 def find_template(text: str, file: str) -> Finding | None:
     """Find the first expression of a template, in a file that is no YAML."""
     for number, line in enumerate(text.split("\n"), start=1):
-        expression = find_expression(line)
-        start = line.find(expression)
-        if expression and "#" not in line[:start]:  # a comment is no YAML either
-            what = f"this is a template, as of Helm or Jinja: {quote(expression)} is to be replaced"
-            return Finding("yaml-syntax", what, RENDER, Location(file, number, start + 1))
+        if found := find_expression(line):
+            where = Location(file, number, found.start() + 1)
+            return Finding("yaml-syntax", f"{quote(found[0])} is not YAML", RENDER, where)
     return None
 
 

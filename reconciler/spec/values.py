@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 SHOWN_CHARACTERS = 60
 
-RENDER = "render it, as with helm template, and put what comes out into the estate"
+RENDER = (
+    "this is a template, as of Helm or Jinja: render it, as with helm template, and put what comes "
+    "out into the estate"
+)
 """The way out of a file that is a template."""
 
-_EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}")
+# It may end on another line.
+_EXPRESSION = re.compile(r"\{\{.*?(?:\}\}|$)|\{%.*?(?:%\}|$)|\{#.*?(?:#\}|$)")
 
 
 class YamlText(str):
@@ -110,10 +114,10 @@ def show(text: str) -> str:
     return escape_unprintable(text)
 
 
-def find_expression(text: str) -> str:
-    """Return the first expression of a template, as of Helm or Jinja, in a text, or nothing."""
-    found = _EXPRESSION.search(text)
-    return found[0] if found else ""
+def find_expression(line: str) -> re.Match[str] | None:
+    """Find the first expression of a template, as of Helm or Jinja, that is not in a comment."""
+    found = _EXPRESSION.search(line)
+    return found if found and "#" not in line[: found.start()] else None
 
 
 def describe_yaml(value: YamlValue) -> str:
