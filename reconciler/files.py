@@ -1,4 +1,4 @@
-"""Write files atomically, append to them, and read JSON without duplicate keys.
+"""Write files atomically, append to them, read JSON without duplicate keys, see what git left.
 
 A pull request can add files next to those that we write. It must not be able to redirect our
 writes. So unfinished files have random names, and symbolic links are not followed. docs/ci.md
@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import secrets
 from collections import Counter
 from contextlib import contextmanager
@@ -28,6 +29,16 @@ class DuplicateKeyError(ValueError):
 
     def __init__(self, keys: set[str]) -> None:
         super().__init__(f"keys appear twice in one object: {', '.join(sorted(keys))}")
+
+
+class ReplacedError(ValueError):
+    """Git has put something in the place of a file: `what`, from which `line`, and the way out."""
+
+    def __init__(self, what: str, way_out: str, line: int) -> None:
+        self.what = what
+        self.way_out = way_out
+        self.line = line
+        super().__init__(f"{what}: {way_out}")
 
 
 @contextmanager
@@ -66,8 +77,29 @@ def open_to_append(path: Path) -> BinaryIO:
         raise
 
 
+_LFS_POINTER = "version https://git-lfs.github.com/spec/"
+# At the start of a line, neither can be in YAML or JSON. A conflict has both, until people remove
+# one of them only.
+_CONFLICT = re.compile(r"^(?:<{7}|>{7})(?: .*)?\r?$", re.MULTILINE)
+
+
+def find_replaced(text: str) -> ReplacedError | None:
+    """Find what git puts in the place of a file: a pointer of LFS, or a conflict to resolve."""
+    if text.startswith(_LFS_POINTER):
+        way_out = "run git lfs pull, or have the checkout of CI fetch LFS files"
+        return ReplacedError("this is a pointer of Git LFS, not the file itself", way_out, 1)
+    if conflict := _CONFLICT.search(text):
+        way_out = "keep what is right, and remove the lines <<<<<<<, ======= and >>>>>>>"
+        line = text.count("\n", 0, conflict.start()) + 1
+        return ReplacedError("a merge left its conflict markers here", way_out, line)
+    return None
+
+
 def load_json(text: str) -> Any:
-    """Parse JSON without duplicate keys. Errors: DuplicateKeyError, ValueError, RecursionError."""
+    """Parse JSON without duplicate keys.
+
+    Errors: DuplicateKeyError, ReplacedError, any other ValueError, RecursionError.
+    """
     twice: set[str] = set()
 
     def take(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -77,7 +109,12 @@ def load_json(text: str) -> Any:
             twice.update(key for key, times in counts.items() if times > 1)
         return entry
 
-    value = json.loads(text, object_pairs_hook=take)
+    try:
+        value = json.loads(text, object_pairs_hook=take)
+    except ValueError:
+        if replaced := find_replaced(text):
+            raise replaced from None
+        raise
     if twice:
         raise DuplicateKeyError(twice)
     return value

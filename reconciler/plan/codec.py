@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from reconciler.errors import Finding, PlanFileError
-from reconciler.files import DuplicateKeyError, load_json
+from reconciler.files import DuplicateKeyError, ReplacedError, load_json
 from reconciler.model import (
     BrokerTraffic,
     Commit,
@@ -217,6 +217,9 @@ def _load(text: str, source: str) -> Mapping[str, object]:
         raw = load_json(text)
     except DuplicateKeyError as error:
         raise _refuse("plan-form", f"{source} is not a plan: {error}") from error
+    except ReplacedError as error:
+        what = f"{source} is not a plan: {error.what}"
+        raise _refuse("plan-form", what, error.way_out) from error
     except (ValueError, RecursionError) as error:
         raise _refuse("plan-form", f"{source} is not JSON: {error}") from error
     if not isinstance(raw, dict):

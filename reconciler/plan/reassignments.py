@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reconciler.diff import diff_moves
 from reconciler.errors import Finding, Location, PlanFileError
-from reconciler.files import DuplicateKeyError, load_json
+from reconciler.files import ReplacedError, load_json
 from reconciler.model import TopicSpec
 from reconciler.plan.cluster import assume_defaults, note_failed_directories, note_unregistered
 from reconciler.plan.moves import add_cost, allowed_moves, compose_moves, list_notes
@@ -82,7 +82,11 @@ def decode_rows(text: str, source: str) -> Mapping[Place, Replicas]:
             for each in error.errors()
         ]
         raise PlanFileError(findings) from error
-    except (DuplicateKeyError, ValueError, RecursionError) as error:
+    except ReplacedError as error:
+        place = Location(source, error.line)
+        finding = Finding("reassignment-file", error.what, error.way_out, place)
+        raise PlanFileError([finding]) from error
+    except (ValueError, RecursionError) as error:
         raise PlanFileError([_refuse(f"it is not JSON: {error}", where)]) from error
     times = Counter((each.topic, each.partition) for each in file.partitions)
     findings = [

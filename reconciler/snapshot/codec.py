@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from reconciler.errors import Finding, Location, SnapshotError
-from reconciler.files import DuplicateKeyError, load_json
+from reconciler.files import DuplicateKeyError, ReplacedError, load_json
 from reconciler.model import INTERNAL_TOPICS, Broker, ClusterState, LogDirectory, TopicState
 from reconciler.snapshot.document import FORMAT_VERSION, SnapshotDocument, TopicEntry
 from reconciler.snapshot.places import locate, spell_path
@@ -147,6 +147,9 @@ def _parse(text: str, source: str) -> Any:
         raw = load_json(text)
     except DuplicateKeyError as error:
         raise SnapshotError([_refuse(str(error), Location(source, 1))]) from error
+    except ReplacedError as error:
+        where = Location(source, error.line)
+        raise SnapshotError([Finding("snapshot-form", error.what, error.way_out, where)]) from error
     except json.JSONDecodeError as error:
         where = Location(source, error.lineno, error.colno)
         raise SnapshotError([_refuse(f"this is not JSON: {error.msg}", where)]) from error

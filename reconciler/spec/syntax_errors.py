@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import Finding, Location
+from reconciler.files import find_replaced
 from reconciler.spec.values import (
     RENDER,
     YamlText,
@@ -133,24 +134,11 @@ def explain_syntax_error(
     return Finding("yaml-syntax", f"this is not YAML: {problem}", "", where)
 
 
-_LFS_POINTER = "version https://git-lfs.github.com/spec/"
-_CONFLICT = tuple(re.compile(rf"^{mark}{{7}}(?: .*)?\r?$", re.MULTILINE) for mark in "<=>")
-
-
 def find_foreign(text: str, file: str) -> Finding | None:
-    """Find what git puts in the place of a file: a pointer of LFS, or a conflict to resolve."""
-    if text.startswith(_LFS_POINTER):
-        what = "this is a pointer of Git LFS, not the file itself"
-        way_out = "run git lfs pull, or have the checkout of CI fetch LFS files"
-        return Finding("yaml-syntax", what, way_out, Location(file, 1))
-    begin = _CONFLICT[0].search(text)
-    middle = begin and _CONFLICT[1].search(text, begin.end())
-    if begin and middle and _CONFLICT[2].search(text, middle.end()):
-        what = "a merge left its conflict markers here"
-        way_out = "keep what is right, and remove the lines <<<<<<<, ======= and >>>>>>>"
-        where = Location(file, text.count("\n", 0, begin.start()) + 1)
-        return Finding("yaml-syntax", what, way_out, where)
-    return None
+    """Find what git has put in the place of a file."""
+    if (replaced := find_replaced(text)) is None:
+        return None
+    return Finding("yaml-syntax", replaced.what, replaced.way_out, Location(file, replaced.line))
 
 
 def find_template(text: str, file: str) -> Finding | None:

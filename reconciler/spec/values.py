@@ -24,7 +24,7 @@ RENDER = (
 """The way out of a file that is a template."""
 
 # It may end on another line.
-_EXPRESSION = re.compile(r"\{\{.*?(?:\}\}|$)|\{%.*?(?:%\}|$)|\{#.*?(?:#\}|$)")
+_EXPRESSION = re.compile(r"(?<!\{)\{\{(?!\{).*?(?:\}\}|$)|\{%.*?(?:%\}|$)|\{#.*?(?:#\}|$)")
 
 
 class YamlText(str):

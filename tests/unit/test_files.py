@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from sources import list_calls
 
+from reconciler.errors import ReconcilerError
 from reconciler.files import appearing, open_to_append, write_file
+from reconciler.plan import decode_plan, decode_rows
+from reconciler.snapshot import decode_snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 ELSEWHERE = {
@@ -77,3 +81,21 @@ def test_what_is_appended_is_there_at_once(tmp_path: Path) -> None:
     with open_to_append(path) as file:
         file.write(b"two\n")
         assert path.read_text() == "one\ntwo\n"
+
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+
+
+@pytest.mark.parametrize("decode", [decode_plan, decode_rows, decode_snapshot])
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (LFS, "this is a pointer of Git LFS, not the file itself; run git lfs pull"),
+        ("{}\n>>>>>>> other\n", "a merge left its conflict markers here; keep what is right"),
+    ],
+)
+def test_what_git_puts_in_the_place_of_a_file_is_named(
+    decode: Callable[[str, str], object], text: str, what: str
+) -> None:
+    with pytest.raises(ReconcilerError, match=what):
+        decode(text, "f.json")
