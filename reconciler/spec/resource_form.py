@@ -47,6 +47,7 @@ OURS_ONLY = (
 """Keys of our format without an equivalent in a KafkaTopic; a test compares them with the model."""
 
 _FLAGS = (*UNMANAGED, DELETED)
+_PLACES = {CLUSTER_LABEL: "labels", **dict.fromkeys(_FLAGS, "annotations")}
 _KINDS = ("KafkaTopic", "KafkaTopicList")
 _GROUPS = ("kafka.strimzi.io", "kafka.jikkou.io")
 # Tools with a kind Topic, by the group of its apiVersion; ns4kafka has none, only a version.
@@ -207,8 +208,18 @@ def _check_metadata(metadata: YamlValue | None) -> Iterator[Finding]:
 
 
 def _check_words(name: str, words: YamlMap) -> Iterator[Finding]:
-    """Check labels or annotations: their keys are free, their values are text."""
+    """Check labels or annotations: their values are text, and their keys are free.
+
+    A typo in a key that has a meaning would send the topic to every cluster, or change it.
+    """
     for key, value in words.entries():
+        (meant,) = get_close_matches(key.lower(), _PLACES, n=1, cutoff=_NEAR) or [""]
+        if meant and meant not in (key, *words):
+            what = f"{quote(key)} in {name} has no meaning"
+            yield Finding("key-unknown", what, _mean(meant), key.where)
+        elif key in _PLACES and _PLACES[key] != name:
+            what = f"{key} in {name} has no meaning"
+            yield Finding("key-unknown", what, f"write it below {_PLACES[key]}", key.where)
         if not isinstance(value, YamlText):
             what = f"{quote(key)} in {name} is {describe_yaml(value)}, not text"
             yield Finding("value-form", what, "write one text", value.where)

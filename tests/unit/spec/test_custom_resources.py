@@ -138,6 +138,33 @@ def test_a_label_of_no_cluster_here_is_an_error(tmp_path: Path, text: str) -> No
     assert place[: found.where.column - 1].endswith("strimzi.io/cluster: ")
 
 
+@pytest.mark.parametrize(
+    ("words", "way_out"),
+    [
+        ("labels: {strimzi.io/clusters: prod}", "did you mean strimzi.io/cluster?"),
+        ("labels: {Strimzi.io/cluster: prod}", "did you mean strimzi.io/cluster?"),
+        ("annotations: {strimzi.io/cluster: prod}", "write it below labels"),
+        ('annotations: {strimzi.io/manage: "false"}', "did you mean strimzi.io/managed?"),
+        ('labels: {strimzi.io/managed: "false"}', "write it below annotations"),
+    ],
+)
+def test_a_label_with_a_typo_in_its_key_is_an_error(
+    tmp_path: Path, words: str, way_out: str
+) -> None:
+    """The topic would go to every cluster, or be managed, because of a typo."""
+    with pytest.raises(SpecError) as caught:
+        load(tmp_path, STRIMZI.replace("labels: {strimzi.io/cluster: prod}", words))
+    assert [(each.rule, each.way_out) for each in caught.value.findings] == [
+        ("key-unknown", way_out)
+    ]
+
+
+def test_labels_of_others_are_free(tmp_path: Path) -> None:
+    labels = "labels: {strimzi.io/cluster: prod, strimzi.io/clusters: x, app: y, team/cluster: z}"
+    text = STRIMZI.replace("labels: {strimzi.io/cluster: prod}", labels)
+    assert [spec.name for spec in load(tmp_path, text).topics_for("prod")] == ["orders.events"]
+
+
 def test_jikkou(tmp_path: Path) -> None:
     a, b = load(tmp_path, JIKKOU).topics_for("staging")
     assert (a.name, a.replication_factor, a.config) == ("a", 2, {"retention.ms": "86400000"})
