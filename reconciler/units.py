@@ -152,11 +152,12 @@ def parse_size(text: str) -> int:
 def name_unit(number: int, scale: Scale) -> str:
     """Return the way out for a number without a unit: what it may mean, spelled with its unit.
 
-    A small number counts larger units, as in 7 days or 30 MiB; a large one Kafka's own.
+    A small number counts larger units, as in 30 s, 7 days or 30 MiB; a large one Kafka's own.
     """
     if scale is DURATION:
         if number < SECOND:
-            return f"write one, as in {max(number, 0) or 7}d"
+            number = max(number, 0) or 7
+            return f"write one, as in {number}s, {number}min or {number}d"
         if number >= _SURELY_MS:
             return f"write {format_duration(number)}"
         as_ms, as_s = format_duration(number), format_duration(number * SECOND)

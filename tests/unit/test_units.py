@@ -158,8 +158,8 @@ def test_what_is_no_size_is_refused_with_what_to_write(text: str, message: str) 
 @pytest.mark.parametrize(
     ("number", "scale", "way_out"),
     [
-        (7, DURATION, "write one, as in 7d"),
-        (0, DURATION, "write one, as in 7d"),
+        (30, DURATION, "write one, as in 30s, 30min or 30d"),
+        (0, DURATION, "write one, as in 7s, 7min or 7d"),
         (3_600, DURATION, "write 3600ms if it is milliseconds, 1h if it is seconds"),
         (604_800_000, DURATION, "write 7d"),
         (30, SIZE, "write one, as in 30MiB"),
