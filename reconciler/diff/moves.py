@@ -29,7 +29,7 @@ from reconciler.diff.moving import (
 from reconciler.diff.refusals import allow_all, refuse_change
 from reconciler.errors import Finding, Severity
 from reconciler.model import MIN_INSYNC, ThrottleSide
-from reconciler.units import count
+from reconciler.units import count, name_each
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -298,7 +298,7 @@ class _Comparison:
                 unwritable.append(number)
         if leaderless:
             back = sorted({b for n in leaderless for b in diff.rows[n]} - self.alive)
-            brokers = f"broker {' and '.join(map(str, back))}" if back else "its brokers"
+            brokers = name_each("broker", back) if back else "its brokers"
             yield Finding(
                 "moves-unhealthy",
                 f"{name_partitions(leaderless, 'has', 'have')} no leader, so there is nothing to "

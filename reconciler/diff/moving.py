@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Severity
 from reconciler.model import MIN_INSYNC, MoveKind
-from reconciler.units import count
+from reconciler.units import count, name_each
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -125,7 +125,7 @@ def object_to_min_insync(
             behind |= set(row) - synced
     if short:
         least = f"fewer than {count(wanted, 'replica')} in sync"
-        brokers = f"broker {' and '.join(map(str, sorted(behind)))}"
+        brokers = name_each("broker", sorted(behind))
         yield Finding(
             "min-insync-le-in-sync",
             f"{name_partitions(short, 'has', 'have')} {least}, so every acks=all write to "

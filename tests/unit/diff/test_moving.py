@@ -166,7 +166,7 @@ def test_min_insync_is_lowered_at_once() -> None:
 
 UNSYNCED = (
     f"so every acks=all write to {{}} would fail with {MIN_INSYNC} {{}}; plan again once the "
-    "replicas on broker {} are in sync"
+    "replicas on {} are in sync"
 )
 
 
@@ -185,7 +185,7 @@ def test_min_insync_is_not_raised_above_what_is_in_sync() -> None:
     found = topic("1,2,3 2,3,1 3,1,2", config={MIN_INSYNC: "2"}, in_sync=rows("1,2 2,3,1 1,2"))
     assert raising(found, 3) == [
         "partitions 0, 2 have fewer than 3 replicas in sync, "
-        f"{UNSYNCED.format('them', 3, 3)}, or keep {MIN_INSYNC} 2 until then "
+        f"{UNSYNCED.format('them', 3, 'broker 3')}, or keep {MIN_INSYNC} 2 until then "
         "[min-insync-le-in-sync]"
     ]
 
@@ -195,7 +195,7 @@ def test_a_partition_that_cannot_be_written_to_counts_too() -> None:
     found = topic("1,2,3", config={MIN_INSYNC: "2"}, in_sync=rows("1"))
     assert raising(found, 3) == [
         "partition 0 has fewer than 3 replicas in sync, "
-        f"{UNSYNCED.format('it', 3, '2 and 3')}, or keep {MIN_INSYNC} 2 until then "
+        f"{UNSYNCED.format('it', 3, 'brokers 2, 3')}, or keep {MIN_INSYNC} 2 until then "
         "[min-insync-le-in-sync]"
     ]
 
