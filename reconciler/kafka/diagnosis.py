@@ -346,8 +346,8 @@ def explain_refusal(settings: ClientSettings, refusal: Exception, where: Locatio
             continue
         try:
             Path(path).open("rb").close()
-        except OSError as error:
-            what = f"{name} is {path}: {error.strerror}"
+        except (OSError, ValueError) as error:  # the second is for a path with a null byte
+            what = f"{name} is {path}: {getattr(error, 'strerror', error)}"
             way_out = "correct the path, or put the file there, readable for this run"
             missing.append(Finding(RULE, what, way_out, where))
     if missing:

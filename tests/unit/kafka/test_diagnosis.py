@@ -164,6 +164,13 @@ def test_a_file_that_is_missing_is_named_with_its_property(name: str) -> None:
     ]
 
 
+def test_a_path_that_no_file_can_have_is_named() -> None:
+    assert refuse(ssl_key_location="/nowhere/\0") == [
+        "ssl.key.location is /nowhere/\\x00: embedded null byte; correct the path, or put the file "
+        f"there, readable for this run {RULE}"
+    ]
+
+
 def test_a_key_store_that_is_missing_is_named() -> None:
     (said,) = refuse(ssl_keystore_location="/nowhere/x.p12", ssl_keystore_password="secret")
     assert said.startswith("ssl.keystore.location is /nowhere/x.p12: No such file or directory; ")
