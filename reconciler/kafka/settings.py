@@ -154,6 +154,9 @@ def resolve_settings(
     if bootstrap_servers is not None:
         properties["bootstrap.servers"] = bootstrap_servers
         findings += check_ports("--bootstrap-servers", bootstrap_servers)
+        if _holds_bytes(bootstrap_servers):
+            what = "--bootstrap-servers is not UTF-8 text"
+            findings.append(Finding("connect-address", what, "write host:port as text"))
     settings = ClientSettings(properties, overridden=bootstrap_servers is not None)
     if not settings.servers and not findings:  # a reference that fails may be the address
         what = f"{entry.name} has no bootstrap servers"
@@ -194,8 +197,7 @@ def _look_up(
     """Fetch one secret. Errors: ClusterError naming the reference and the property."""
     if reference.kind is SecretKind.ENV:
         if value := environment.get(reference.name):
-            # Python keeps bytes that are not UTF-8 as surrogates, which no client can encode.
-            if any("\ud800" <= character <= "\udfff" for character in value):
+            if _holds_bytes(value):
                 what = f"{name} refers to {reference}, which is not UTF-8 text"
                 raise _unresolved(what, f"set {reference.name} as text", where)
             return value
@@ -214,6 +216,11 @@ def _look_up(
         return value
     what = f"{name} refers to {reference}, which is empty"
     raise _unresolved(what, "put the secret there", where)
+
+
+def _holds_bytes(text: str) -> bool:
+    """Return whether a text has bytes that are not UTF-8, as surrogates: no client encodes them."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _unresolved(what: str, way_out: str, where: Location) -> ClusterError:

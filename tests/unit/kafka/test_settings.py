@@ -194,3 +194,9 @@ def test_a_client_that_its_own_thread_gives_up_does_not_end_the_program() -> Non
     command = (sys.executable, "-c", ABANDON)
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_an_address_in_bytes_that_are_no_text_is_refused() -> None:
+    entry = ClusterEntry("lab", Location("clusters.yaml", 1))
+    with pytest.raises(ClusterError, match="--bootstrap-servers is not UTF-8 text"):
+        resolve_settings(entry, "\udcff:9092", {})
