@@ -158,7 +158,7 @@ def command(
     with _ending_gently():
         if check:
             wanted.check()
-            return _check_each(load_planner(wanted), bootstrap_servers)
+            return _check_each(load_planner(wanted), asked)
         if is_saved:
             return _apply_saved(wanted, asked).exit_code
         wanted.check()
@@ -202,12 +202,17 @@ def _apply_saved(wanted: Wanted, asked: ApplyOptions) -> Ending:
     return _apply(plan, loaded, asked)
 
 
-def _check_each(planner: Planner, bootstrap_servers: str | None) -> int:
+def _check_each(planner: Planner, asked: ApplyOptions) -> int:
     """Check on each cluster what apply needs. Returns: the worst exit code."""
     code = 0
     for cluster in planner.clusters:
         try:
-            api.check_apply(planner.estate, cluster, bootstrap_servers=bootstrap_servers)
+            api.check_apply(
+                planner.estate,
+                cluster,
+                bootstrap_servers=asked.bootstrap_servers,
+                lock=asked.patience_s is not None,
+            )
         except ReconcilerError as error:
             print_error(str(error), f"{cluster}: " if planner.wanted.is_many else "")
             code = max(code, error.exit_code)

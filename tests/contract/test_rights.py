@@ -478,7 +478,15 @@ class TestAudit:
 class TestCheck:
     """`apply --check`: what lacks is known before there is anything to apply."""
 
-    def check(self, grants: Grants, directory: Path, topic: str, monkeypatch: Any) -> list[str]:
+    def check(
+        self,
+        grants: Grants,
+        directory: Path,
+        topic: str,
+        monkeypatch: Any,
+        *,
+        lock: bool = True,
+    ) -> list[str]:
         """Check an estate of one topic, which has an audit topic. Returns: what lacks."""
         monkeypatch.setenv("PASSWORD", f"{grants.account}-secret")
         client = grants.connect().entry.client
@@ -486,7 +494,7 @@ class TestCheck:
         (directory / "clusters.yaml").write_text(json.dumps({"version": 1, "clusters": clusters}))
         (directory / "topics.yaml").write_text(json.dumps({"topic": topic, "partitions": 1}))
         try:
-            check_apply(load_estate(directory), "lab")
+            check_apply(load_estate(directory), "lab", lock=lock)
         except ClusterError as error:
             return [found.what.removeprefix("the account lacks ") for found in error.findings]
         return []
@@ -496,12 +504,16 @@ class TestCheck:
     ) -> None:
         planner.give(PLAN)
         wait_for(lambda: can_read(planner, topic))
-        assert self.check(planner, tmp_path, topic, monkeypatch) == [
+        lacking = self.check(planner, tmp_path, topic, monkeypatch)
+        group = f"Read on the group {GROUP} of lab"
+        assert lacking == [
             f"Alter on {topic} of lab",
             f"AlterConfigs on {topic} of lab",
-            f"Read on the group {GROUP} of lab",
+            group,
             f"Write on {topic} of lab",
         ]
+        unlocked = self.check(planner, tmp_path, topic, monkeypatch, lock=False)
+        assert unlocked == [each for each in lacking if each != group]
         assert read_topic_config(planner, topic) == {"retention.ms": "5000"}
 
     def test_the_grants_of_apply_suffice_while_another_run_holds_the_lock(
