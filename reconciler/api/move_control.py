@@ -274,8 +274,13 @@ class MoveControl:
         """Remove throttles that nothing uses. Returns: those that a broker still shows.
 
         Only the lock of apply is taken: they are not those of a run of moves, which may be under
-        way.
+        way. Errors: ClusterError if what was chosen has changed since, or something uses it now.
         """
+        from reconciler.moves import choose_removals
+
+        topics = [each.topic for each in chosen if each.topic is not None]
+        brokers = [each.broker for each in chosen if each.broker is not None]
+        of_all = len(chosen) > len(topics) + len(brokers)
 
         def unset(broker: int | None) -> Answer:
             if broker is None:
@@ -283,7 +288,13 @@ class MoveControl:
             return self._mover.unset_rates(broker)
 
         with self._lock(locking):
-            self._unset_lists([each.topic for each in chosen if each.topic is not None])
+            # Whoever approved may have taken his time, and lists are removed as a whole.
+            now, wrong = choose_removals(self.read(), topics, brokers, of_all=of_all)
+            if wrong or now != tuple(chosen):
+                what = "; ".join(wrong) or "these throttles have other values now"
+                way_out = "nothing was removed; run the same command again"
+                raise ClusterError([Finding("plan-stale", what, way_out)])
+            self._unset_lists(topics)
             for left in chosen:
                 if left.topic is None:
                     name = "the throttle rate"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -140,29 +141,29 @@ def choose_removals(
 ) -> tuple[tuple[Leftover, ...], list[str]]:
     """Choose throttles by the names of their topics and brokers, and with `of_all` the default.
 
-    A rate of a broker in use can go if there is a default: then that limits the broker.
-    Returns: them, and what is wrong with each other name: no such throttle, or it is in use.
+    A rate of a broker in use can go if there is a default for its side, which then limits it.
+    Returns: them, and what is wrong with each other name: no such throttle, it is in use, or the
+    broker does not answer.
     """
     unused = {each for left in find_leftovers(reading) for each in left.throttles}
+    default = reading.default_rate
     found: list[Leftover] = []
     wrong: list[str] = []
 
     def choose(left: Leftover, name: str) -> None:
         if not left.throttles:
             wrong.append(f"nothing is throttled by {name}")
-        elif any(
-            isinstance(each, ThrottleRate) and each.source is RateSource.STATIC
-            for each in left.throttles
-        ):
-            wrong.append(f"{name} is in server.properties: remove it there")
         elif left.broker is None and left.topic is None:
-            if reading.default_rate is not None and reading.default_rate.is_of_moves:
+            if default is not None and default.is_of_moves:
                 wrong.append(f"{name} is of moves: reconciler moves settle removes it")
             elif reading.reassignments:
                 wrong.append(f"{name} may be used by what is in flight: wait until that has ended")
             else:
                 found.append(left)
-        elif left.broker is not None and reading.default_rate is not None:
+        elif default is not None and all(
+            isinstance(each, ThrottleRate) and default.of_side(each.side) is not None
+            for each in left.throttles
+        ):
             found.append(left)
         elif not unused.issuperset(left.throttles):
             wrong.append(f"{name} is used by what is in flight: wait until that has ended")
@@ -173,12 +174,16 @@ def choose_removals(
         lists = tuple(each for each in reading.lists if each.topic == topic)
         choose(Leftover(topic, None, lists), f"a list of {topic}")
     for broker in sorted(set(brokers)):
-        rates = tuple(
-            rate
-            for rate in reading.rates
-            if rate.broker == broker and rate.source is not RateSource.CLUSTER_DEFAULT
-        )
-        choose(Leftover(None, broker, rates), f"a rate of broker {broker}")
+        name, sources = f"a rate of broker {broker}", defaultdict(list)
+        for rate in reading.rates:
+            if rate.broker == broker:
+                sources[rate.source].append(rate)
+        if broker not in reading.sizes:
+            wrong.append(f"broker {broker} does not answer, so its rates are not known")
+        elif sources[RateSource.STATIC] and not sources[RateSource.BROKER]:
+            wrong.append(f"{name} is in server.properties: remove it there")
+        else:
+            choose(Leftover(None, broker, tuple(sources[RateSource.BROKER])), name)
     if of_all:
         rates = tuple(rate for rate in reading.rates if rate.broker is None)
         choose(Leftover(None, None, rates), "the default rate of the cluster")

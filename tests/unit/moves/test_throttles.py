@@ -88,11 +88,11 @@ def test_throttles_are_removed_by_their_names() -> None:
 
 
 def test_what_is_missing_or_in_use_is_not_removed() -> None:
-    static = ThrottleRate(6, FOLLOWER, 9, RateSource.STATIC)
+    static = ThrottleRate(3, FOLLOWER, 9, RateSource.STATIC)
     found, wrong = choose(
         "t",
         "nowhere",
-        brokers=(4, 6, 7),
+        brokers=(3, 4, 5, 7),
         of_all=True,
         moves=(move(),),
         lists=(listed("t", "0:4"),),
@@ -102,9 +102,10 @@ def test_what_is_missing_or_in_use_is_not_removed() -> None:
     assert wrong == [
         "nothing is throttled by a list of nowhere",
         "a list of t is used by what is in flight: wait until that has ended",
+        "a rate of broker 3 is in server.properties: remove it there",
         "a rate of broker 4 is used by what is in flight: wait until that has ended",
-        "a rate of broker 6 is in server.properties: remove it there",
-        "nothing is throttled by a rate of broker 7",
+        "nothing is throttled by a rate of broker 5",
+        "broker 7 does not answer, so its rates are not known",
         "nothing is throttled by the default rate of the cluster",
     ]
 
@@ -112,6 +113,17 @@ def test_what_is_missing_or_in_use_is_not_removed() -> None:
 def test_a_rate_of_a_broker_in_use_can_go_where_a_default_limits_it() -> None:
     found, wrong = choose(brokers=(4,), moves=(move(),), rates=(*default(9), rate(4, 70)))
     assert (found, wrong) == (["broker 4: follower rate 70 B/s"], [])
+
+
+def test_a_rate_in_use_stays_where_the_default_does_not_limit_its_side() -> None:
+    rates = (rate(None, 9, LEADER), rate(4, 70))
+    said = "a rate of broker 4 is used by what is in flight: wait until that has ended"
+    assert choose(brokers=(4,), moves=(move(),), rates=rates) == ([], [said])
+
+
+def test_a_rate_of_a_broker_can_go_beside_one_in_server_properties() -> None:
+    rates = (ThrottleRate(5, LEADER, 9, RateSource.STATIC), rate(5, 70))
+    assert choose(brokers=(5,), rates=rates) == (["broker 5: follower rate 70 B/s"], [])
 
 
 def test_a_default_of_moves_is_for_settle() -> None:
