@@ -119,7 +119,7 @@ def _set_rate(
             control.check_rights(())
         before = find_effect(reading)
         if limit != 0 and not permanent:
-            _refuse_standing(reading)
+            _refuse_standing(reading, target)
         say(f"{name}: the throttle rate is {name_rate(before.rate)}, becomes {name_rate(limit)}")
         _explain(before, limit)
         record = api.begin_control("pause" if limit == 0 else "rate", reading, limit)
@@ -173,7 +173,9 @@ def _report(
     return Ending(Ended.UNFINISHED if now.unlimited else Ended.DONE)
 
 
-def _refuse_standing(reading: MovesReading) -> None:
+def _refuse_standing(
+    reading: MovesReading, target: tuple[Path | None, str | None, str | None]
+) -> None:
     """Refuse to replace a rate that is to stay by one that a run removes. Errors: ClusterError."""
     default = reading.default_rate
     if default is None or default.is_of_moves:
@@ -182,7 +184,8 @@ def _refuse_standing(reading: MovesReading) -> None:
         f"the throttle rate of {name_rate(default.bytes_per_s)} was not set by reconciler, and is "
         "to stay after the moves"
     )
-    way_out = "add --permanent to change it, or remove it first: reconciler moves unthrottle"
+    remove = f"reconciler moves unthrottle --default {name_target(*target)}"
+    way_out = f"add --permanent to change it, or remove it first: {remove}"
     raise ClusterError([Finding("moves-rate-taken", what, way_out)])
 
 

@@ -1,4 +1,4 @@
-"""`moves status`: its usage errors, its exit codes, and what it draws over on a screen."""
+"""`moves status` and `rate`: usage errors, exit codes, refusals, and what is drawn over."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from readings import listed, move, reading
+from readings import LEADER, default, listed, move, rate, reading
 
 from reconciler import api
 from reconciler.cli import terminal
 from reconciler.cli.app import run
 from reconciler.cli.moves import status
-from reconciler.errors import Finding, Severity
+from reconciler.cli.moves.rates import _refuse_standing
+from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.moves import measure_moves
 
 if TYPE_CHECKING:
@@ -113,3 +114,15 @@ def test_a_text_is_watched_whole_where_it_fits(
     monkeypatch.setattr(status.shutil, "get_terminal_size", lambda: os.terminal_size((80, 40)))
     run([*STATUS, "--watch"])
     assert capsys.readouterr().out.endswith("\n\nNo partition is being moved.\n")
+
+
+def test_a_rate_that_is_to_stay_is_replaced_only_where_that_is_said() -> None:
+    rates = (rate(None, 9, LEADER), rate(None, 9))
+    with pytest.raises(ClusterError) as caught:
+        _refuse_standing(reading(rates=rates), (None, "prod", None))
+    assert str(caught.value) == (
+        "the throttle rate of 9B/s was not set by reconciler, and is to stay after the moves; add "
+        "--permanent to change it, or remove it first: reconciler moves unthrottle --default "
+        "--cluster prod [moves-rate-taken]"
+    )
+    _refuse_standing(reading(rates=default(9)), (None, "prod", None))
