@@ -126,7 +126,7 @@ def plan_cluster(
             *note_internal_topics(entry, state),
             *note_failed_directories(entry, state),
             *note_pending_drains(entry, state),
-            *_note_pending_internal(entry, state),
+            *note_pending_internal(entry, state),
             *note_left_alone(list_left_alone(diffs, state), entry.catalogue),
             *plan.notes,
         ]
@@ -384,8 +384,8 @@ def note_internal_topics(entry: ClusterEntry, state: ClusterState) -> Iterator[F
     )
 
 
-def _note_pending_internal(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
-    """Say in a plan of changes which internal topics a plan of moves is to raise."""
+def note_pending_internal(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
+    """Say in a plan that does not raise them which internal topics a plan of moves is to raise."""
     factor, where = entry.internal_replication_factor, entry.where(INTERNAL_FACTOR)
     if names := [spec.name for spec in raise_internal_topics(factor, where, state)]:
         what = f"{INTERNAL_FACTOR} {factor} is pending for {', '.join(names)}"

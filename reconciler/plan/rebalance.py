@@ -24,6 +24,7 @@ from reconciler.plan.cluster import (
     assume_defaults,
     note_failed_directories,
     note_internal_topics,
+    note_pending_internal,
     note_unregistered,
 )
 from reconciler.plan.forecast import list_row_moves
@@ -112,6 +113,7 @@ def plan_rebalance(
         *list_notes(state),
         *note_unregistered(entry, state),
         *note_internal_topics(entry, state),
+        *note_pending_internal(entry, state),
         *note_failed_directories(entry, state),
         *plan.notes,
         *choice.note_left(),

@@ -248,13 +248,14 @@ def test_a_request_raises_internal_topics_only_if_it_changes_the_key() -> None:
         assert [planned.name for planned in made.topics] == moved
 
 
-def test_a_plan_of_changes_says_what_is_pending_for_internal_topics() -> None:
+def test_plans_of_changes_and_of_balance_say_what_is_pending_for_internal_topics() -> None:
     state = cluster(internal("1 2"), internal("1,2,3", STATE), topic("1,2,3"), nodes=FOUR)
-    (note,) = said(n for n in plan_cluster(RAISES, [], state).notes if n.rule == "moves-pending")
-    assert note == (
-        "topics/clusters.yaml:5:1: internal_replication_factor 3 is pending for "
-        "__consumer_offsets; plan it with reconciler plan --moves [moves-pending]"
-    )
+    for made in (plan_cluster(RAISES, [], state), plan_rebalance(RAISES, [], state)):
+        (note,) = said(n for n in made.notes if n.rule == "moves-pending")
+        assert note == (
+            "topics/clusters.yaml:5:1: internal_replication_factor 3 is pending for "
+            "__consumer_offsets; plan it with reconciler plan --moves [moves-pending]"
+        )
 
 
 @pytest.mark.parametrize(
