@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from reconciler.apply.moving.events import MovesNote, note
-from reconciler.apply.moving.rows import RowState
+from reconciler.apply.moving.rows import SETTLED_S, RowState
 from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.model import (
     UNLIMITED,
@@ -113,6 +114,7 @@ class Throttles:
     `policy_rate` is that of the plan in bytes per second, None for no limit. `default` is the
     default rate that is in force, as set or adopted; None if there is none. A run removes one that
     is of moves, and leaves any other. `is_seen`: a broker showed one since the last write.
+    `removed_s`: when this run last removed one.
     `is_begun`: this plan has rows in flight or throttled. `ours` has every entry that a run of
     this plan writes.
     """
@@ -125,6 +127,7 @@ class Throttles:
     default: DefaultRate | None = None
     is_seen: bool = False
     is_begun: bool = False
+    removed_s: float = -inf
     ours: Lists = field(init=False)
 
     def __post_init__(self) -> None:
@@ -236,7 +239,13 @@ class Throttles:
             self._write_rate(wanted)
 
     def name_unready_rate(self, reading: MovesReading) -> str:
-        """Say that a living broker does not show the rate yet; empty if all of them do."""
+        """Say that a living broker does not show the rate yet; empty if all of them do.
+
+        A rate that was removed a moment ago counts as not shown: brokers whose view is late may
+        still show it, although it is gone.
+        """
+        if self.writes.clock.monotonic() - self.removed_s < SETTLED_S:
+            return "a rate that was removed a moment ago may still be shown"
         if self.default is None:
             shown = self.policy_rate is None
         else:
@@ -316,6 +325,8 @@ class Throttles:
         """
         self.writes.check_right()
         self.writes.mark(("", "rate"), None if value is None else str(value))
+        if value is None:
+            self.removed_s = self.writes.clock.monotonic()
         self.is_seen = False
         if value is not None:
             # Before the request: it may be carried out although its answer is lost.
