@@ -29,7 +29,8 @@ class ClusterReader(Protocol):
     def read_cluster(self, config_of: Collection[str] | None = None) -> ClusterState:
         """Read brokers, topics and overrides, with a few requests for any number of topics.
 
-        Overrides are read only for the topics in `config_of`; None means all topics.
+        Overrides are read only for the topics in `config_of`; None means all topics. The brokers'
+        defaults are known only where the configs of some topic are read.
         Topic ids are not read, because they cost more than everything else together.
         """
         ...

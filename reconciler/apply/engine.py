@@ -137,9 +137,10 @@ class _Run:
     def check_against_cluster(self) -> None:
         """Find what is left to do. Errors: StalePlanError with everything that moved."""
         planned = {topic.name: topic for topic in self.plan.topics if steps_of(topic)}
-        # For the cluster's id and its brokers. Topics come from every broker's view: a single one
-        # may be late.
-        state = self.reader.read_cluster(config_of=())
+        # For the cluster's id, its brokers, and their defaults, which brokers only show on topics.
+        # Topics come from every broker's view: a single one may be late.
+        configured = {name for name, topic in planned.items() if _is_configured(topic)}
+        state = self.reader.read_cluster(config_of=configured)
         if elsewhere := list(find_other_cluster(self.plan, state)):
             raise StalePlanError(elsewhere)
         ids = self.reader.read_topic_ids([n for n, t in planned.items() if t.before])
@@ -416,6 +417,10 @@ class _Run:
     def _report(self, phase: str, total: int, answers: Mapping[str, Answer]) -> None:
         for name, answer in answers.items():
             self.observe(StepAnswered(phase, name, total, answer.kind, answer.text))
+
+
+def _is_configured(topic: PlannedTopic) -> bool:
+    return any(step.verb is Verb.CONFIGURE for step in steps_of(topic))
 
 
 def _sample(topics: Mapping[str, PlannedTopic]) -> Mapping[str, PlannedTopic]:

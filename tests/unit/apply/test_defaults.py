@@ -1,0 +1,90 @@
+"""The brokers' defaults count when a plan is applied: they may be others than when it was made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from shorthand import cluster, plan, spec, topic
+
+from reconciler.apply import run_plan
+from reconciler.errors import StalePlanError
+from reconciler.model import EMPTY, Answer, AnswerKind, ConfigureTopic
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from reconciler.model import ClusterState, Plan, Step, TopicState, TopicUsage
+
+MIN_INSYNC = "min.insync.replicas"
+
+
+@dataclass
+class Live:
+    """A cluster of one view that takes configs, and a clock for it.
+
+    As brokers do, it shows `defaults` only with the configs of a topic.
+    """
+
+    topics: dict[str, TopicState]
+    defaults: dict[str, str] = field(default_factory=dict)
+
+    def state(self) -> ClusterState:
+        return cluster(*self.topics.values(), defaults=self.defaults)
+
+    def apply(self, made: Plan) -> list[str]:
+        return [str(outcome.kind) for outcome in run_plan(made, self, self, self).outcomes]
+
+    def read_cluster(self, config_of: Collection[str] | None = None) -> ClusterState:
+        shown = config_of is None or not self.topics.keys().isdisjoint(config_of)
+        return replace(self.state(), config_defaults=self.defaults if shown else EMPTY)
+
+    def read_topic_ids(self, names: Collection[str]) -> Mapping[str, str]:
+        return {name: str(self.topics[name].topic_id) for name in names}
+
+    def read_views(
+        self, names: Collection[str], with_config: Collection[str] = ()
+    ) -> Mapping[int, Mapping[str, TopicState]]:
+        del with_config
+        return {1: {name: self.topics[name] for name in names}}
+
+    def read_usage(self, names: Collection[str]) -> Mapping[str, TopicUsage]:
+        del names
+        return {}
+
+    def send(self, steps: Sequence[Step], *, validate_only: bool = False) -> Mapping[str, Answer]:
+        for step in steps:
+            assert isinstance(step, ConfigureTopic)
+            live = self.topics[step.topic]
+            config = {key: value for key, value in live.config.items() if key not in step.unset}
+            if not validate_only:
+                self.topics[step.topic] = replace(live, config={**config, **step.set})
+        return {step.topic: Answer(AnswerKind.ACCEPTED) for step in steps}
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    def sleep(self, seconds: float) -> None:
+        raise AssertionError(f"nothing to wait for, and it waits for {seconds} s")
+
+
+def test_a_default_that_becomes_explicit_does_not_rise_while_replicas_are_out_of_sync() -> None:
+    live = Live({"a": topic("1,2", "a", in_sync=((1, 2),))}, {MIN_INSYNC: "2"})
+    made = plan([spec("a", config={MIN_INSYNC: "2"})], live.state())
+    live.topics["a"] = replace(live.topics["a"], in_sync=((1,),))
+    assert live.apply(made) == ["done"]
+
+
+def test_an_override_below_the_default_is_not_removed_while_replicas_are_out_of_sync() -> None:
+    low = topic("1,2", "a", in_sync=((1, 2),), config={MIN_INSYNC: "1"})
+    live = Live({"a": low}, {MIN_INSYNC: "2"})
+    made = plan([spec("a")], live.state())
+    live.topics["a"] = replace(low, in_sync=((1,),))
+    with pytest.raises(StalePlanError) as caught:
+        live.apply(made)
+    assert [found.what for found in caught.value.findings] == [
+        "a: partition 0 has fewer than 2 replicas in sync, so every acks=all write to it would "
+        "fail with min.insync.replicas 2"
+    ]
+    assert live.topics["a"].config == {MIN_INSYNC: "1"}
