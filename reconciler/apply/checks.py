@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from reconciler.apply.convergence import compare_views
 from reconciler.diff import object_to_min_insync, object_to_use, read_min_insync
 from reconciler.errors import Finding
+from reconciler.model import EMPTY, Verb
 from reconciler.plan import brokers_of, steps_of
-from reconciler.units import count
+from reconciler.spec import choose_catalogue
+from reconciler.units import count, describe_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.apply.convergence import Remaining
     from reconciler.model import Broker, ClusterState, Plan, PlannedTopic, Step, TopicUsage
@@ -38,7 +40,7 @@ def find_moved(
     deletions: DeletionCheck,
     unsynced: Mapping[str, Finding],
 ) -> Iterator[Finding]:
-    """Name everything that changed: topics, topics to be deleted, replicas in sync, and brokers."""
+    """Name everything that changed: topics, their usage, replicas in sync, defaults, brokers."""
     # Brokers count for what is left to do only: a plan that is done does not become stale if one of
     # its brokers dies.
     yield from find_recreated(plan, ids)
@@ -48,6 +50,10 @@ def find_moved(
         yield from findings
     for name, objection in unsynced.items():
         yield replace(objection, rule="plan-stale", what=f"{name}: {objection.what}")
+    left = {
+        name for name, each in found.items() if any(s.verb is Verb.CONFIGURE for s in each.steps)
+    }
+    yield from find_moved_defaults(plan, left, state.config_defaults)
     steps = [step for remaining in found.values() for step in remaining.steps]
     yield from find_moved_brokers(steps, plan.brokers, state.brokers)
 
@@ -59,6 +65,32 @@ def find_recreated(plan: Plan, ids: Mapping[str, str]) -> Iterator[Finding]:
         if then and steps_of(topic) and ids.get(topic.name, then) != then:
             what = f"{topic.name}: it was deleted and created again since the plan was made"
             yield Finding("plan-stale", what, "plan again", topic.location)
+
+
+def find_moved_defaults(
+    plan: Plan, left: Collection[str], defaults: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Name the defaults that changed, of those that a plan makes explicit on topics that are left.
+
+    The plan says that such a step changes nothing, so it was not asked about its risk. A default on
+    which the brokers differ is unknown, and counts as changed.
+    """
+    catalogue = choose_catalogue()  # a key has the same type in every release that has it
+    moved: dict[tuple[str, str], list[PlannedTopic]] = defaultdict(list)
+    for topic in plan.topics:
+        wanted = topic.after.config if topic.after and topic.name in left else EMPTY
+        for key in wanted.keys() & set(topic.explicit):
+            if not catalogue.same(key, wanted[key], defaults.get(key)):
+                moved[key, wanted[key]].append(topic)
+    for (key, then), topics in sorted(moved.items(), key=lambda item: item[0]):
+        now = "brokers differ in it"
+        if key in defaults:
+            now = f"it is {describe_value(key, defaults[key])}"
+        what = (
+            f"{_name_some([topic.name for topic in topics])}: the brokers' default of {key} was "
+            f"{describe_value(key, then)} when the plan was made, and {now} now"
+        )
+        yield Finding("plan-stale", what, "plan again", topics[0].location)
 
 
 def find_moved_brokers(
@@ -73,9 +105,7 @@ def find_moved_brokers(
             takers[broker_id].append(step.topic)
     for broker_id, topics in sorted(takers.items()):
         broker = living.get(broker_id)
-        named = ", ".join(sorted(topics)[:NAMED])
-        more = f" and {len(topics) - NAMED} more" if len(topics) > NAMED else ""
-        role = f"broker {broker_id} is to take replicas of {named}{more}"
+        role = f"broker {broker_id} is to take replicas of {_name_some(topics)}"
         # Kafka accepts a dead broker in a manual assignment if another replica is alive. The topic
         # would start with fewer copies than the plan promised.
         if broker is None or not broker.alive or broker.cordoned:
@@ -84,6 +114,11 @@ def find_moved_brokers(
         elif broker_id in planned and broker.rack != planned[broker_id].rack:
             what = f"{role} and is {say_rack(broker.rack)}, not {say_rack(planned[broker_id].rack)}"
             yield Finding("plan-stale", what, "plan again")
+
+
+def _name_some(topics: Collection[str]) -> str:
+    more = f" and {len(topics) - NAMED} more" if len(topics) > NAMED else ""
+    return ", ".join(sorted(topics)[:NAMED]) + more
 
 
 def say_rack(rack: str | None) -> str:

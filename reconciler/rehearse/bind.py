@@ -45,7 +45,9 @@ def bind_plan(
             ends = (0,) * len(topic.before.assignment)
             deletion = replace(deletion, ends=ends, records=0, newest_ms=None)
         before, after = _identify(topic.before, topic_id), _identify(topic.after, topic_id)
-        topics.append(replace(topic, before=before, after=after, deletion=deletion))
+        # The defaults of the throwaway cluster may be others, and no record rests on them.
+        bound = replace(topic, before=before, after=after, deletion=deletion, explicit=())
+        topics.append(bound)
     return replace(plan, cluster_id=cluster_id, topics=tuple(topics))
 
 

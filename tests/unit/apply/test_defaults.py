@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pytest
-from shorthand import cluster, plan, spec, topic
+from shorthand import HERE, cluster, plan, spec, topic
 
 from reconciler.apply import run_plan
 from reconciler.errors import StalePlanError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from reconciler.model import ClusterState, Plan, Step, TopicState, TopicUsage
 
 MIN_INSYNC = "min.insync.replicas"
+WEEK = {"retention.ms": "604800000"}
+MONTH = {"retention.ms": "2592000000"}
 
 
 @dataclass
@@ -88,3 +90,45 @@ def test_an_override_below_the_default_is_not_removed_while_replicas_are_out_of_
         "fail with min.insync.replicas 2"
     ]
     assert live.topics["a"].config == {MIN_INSYNC: "1"}
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        (MONTH, "it is 30d (2592000000) now"),
+        ({"retention.ms": "3600000"}, "it is 1h (3600000) now"),
+        ({}, "brokers differ in it now"),
+    ],
+)
+def test_a_default_that_is_another_by_now_does_not_become_explicit(
+    now: dict[str, str], said: str
+) -> None:
+    """The plan says that nothing changes. By now it would delete three weeks of records."""
+    names = "abcde"
+    live = Live({name: topic("1,2", name) for name in names}, WEEK)
+    wished = [spec(name, config={**WEEK, "cleanup.policy": "delete"}) for name in names]
+    live.defaults |= {"cleanup.policy": "delete"}
+    made = plan(wished, live.state())
+    live.defaults = {"cleanup.policy": "delete", **now}
+    with pytest.raises(StalePlanError) as caught:
+        live.apply(made)
+    assert [str(found) for found in caught.value.findings] == [
+        f"{HERE}: a, b, c and 2 more: the brokers' default of retention.ms was 7d (604800000) "
+        f"when the plan was made, and {said}; plan again [plan-stale]"
+    ]
+    assert all(each.config == {} for each in live.topics.values())
+
+
+def test_a_default_may_change_where_it_is_explicit_already() -> None:
+    live = Live({"a": topic("1,2", "a"), "b": topic("1,2", "b")}, WEEK)
+    made = plan([spec("a", config=WEEK), spec("b", config=MONTH)], live.state())
+    live.topics["a"] = replace(live.topics["a"], config=WEEK)
+    live.defaults = MONTH
+    assert live.apply(made) == ["already done", "done"]
+
+
+def test_a_default_may_be_spelled_otherwise() -> None:
+    live = Live({"a": topic("1,2", "a")}, {"cleanup.policy": "compact,delete"})
+    made = plan([spec("a", config={"cleanup.policy": "delete,compact"})], live.state())
+    assert made.topics[0].explicit
+    assert live.apply(made) == ["done"]

@@ -83,6 +83,13 @@ def test_a_plan_is_bound_to_the_ids_of_the_throwaway_cluster() -> None:
     assert replace(after, topic_id="id-shop.orders") == PLAN.topics[0].after
 
 
+def test_a_default_of_the_real_cluster_need_not_be_that_of_the_throwaway_one() -> None:
+    state = cluster(topic("1,2"), defaults={"flush.ms": "7"})
+    made = plan([spec(config={"flush.ms": "7"})], state)
+    assert made.topics[0].explicit == ("flush.ms",)
+    assert bind_plan(made, "throwaway", {}).topics[0].explicit == ()
+
+
 def test_what_is_left_out_is_not_applied_and_what_is_refused_is_told() -> None:
     assert bind_plan(PLAN, "throwaway", {}, {"shop.orders"}).topics == ()
     refused = plan([spec(partitions=0)], STATE)
