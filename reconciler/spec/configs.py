@@ -187,22 +187,28 @@ class Catalogue:
         """Return whether a spec can set a config on the cluster."""
         return key in (self.keys if self.offered is None else self.offered)
 
-    def normalise(self, key: str, value: object, where: Location | None) -> str | list[Finding]:
-        """Normalise a value as the broker would report it, or return every error in it.
-
-        `value` is a YAML scalar, as text or as Python has it, or a list of them for a LIST. A value
-        of a config that is not Kafka's stays as it is written.
-        """
+    def refuse_key(self, key: str, where: Location | None) -> list[Finding]:
+        """Refuse a config that no spec can name, whatever its value; nothing if one can."""
         if key in _UNMANAGED:
             what = f"{key} is not managed: it {_UNMANAGED[key]}"
             return [Finding("config-not-managed", what, "remove it from the spec", where)]
         if _is_internal(key):  # also if this version does not know it
             what = f"{key} is internal to Kafka's own tests: brokers take it and never show it"
             return [Finding("config-internal", what, "remove it from the spec", where)]
-        known = self.keys.get(key)
-        if known is None and not self.offers(key):
+        if key not in self.keys and not self.offers(key):
             what, way_out = self._explain_unknown(key)
             return [Finding("config-unknown", what, way_out, where)]
+        return []
+
+    def normalise(self, key: str, value: object, where: Location | None) -> str | list[Finding]:
+        """Normalise a value as the broker would report it, or return every error in it.
+
+        `value` is a YAML scalar, as text or as Python has it, or a list of them for a LIST. A value
+        of a config that is not Kafka's stays as it is written.
+        """
+        if findings := self.refuse_key(key, where):
+            return findings
+        known = self.keys.get(key)
         try:
             text = _read_text(known or ConfigKey(key, ConfigType.STRING, None), value)
             return text if known is None else spell_value(known, self.dimension(key), text)
@@ -302,7 +308,8 @@ class Catalogue:
         # A broker config, such as log.retention.ms, has a topic config of another name.
         meant = [name for name in self.settable if key in self.keys[name].synonyms]
         plain = key.strip().lower().replace("_", ".").replace("-", ".")
-        meant += get_close_matches(plain, self.settable, n=1, cutoff=0.7)
+        known = {*self.settable, *(self.offered or ()) - self.keys.keys()}
+        meant += get_close_matches(plain, sorted(known), n=1, cutoff=0.7)
         if meant:
             return what, f"did you mean {meant[0]}?"
         return what, "remove it from the spec, or name it in known_configs if the service has it"

@@ -15,7 +15,7 @@ from reconciler.errors import Finding
 from reconciler.model import TopicSpec
 from reconciler.policy import check_quotas
 from reconciler.spec.assignment import list_row_places
-from reconciler.spec.catalogue import LINES, spell_line
+from reconciler.spec.catalogue import LINES, lines_that_know, spell_line
 from reconciler.spec.clusters import SANDBOX
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.documents import Written, WrittenTopic
@@ -74,6 +74,8 @@ class Resolver:
             for name, model in self._clusters.profiles.items()
         }
         self._readers: dict[tuple[str | None, frozenset[str]], ConfigReader] = {}
+        offered = (entry.known_configs or () for entry in entries.values())
+        self._offered = frozenset[str]().union(*offered)
 
     def resolve(self, cluster: str) -> Resolved:
         """Resolve the topics of a cluster, and check them by its Kafka version."""
@@ -124,10 +126,9 @@ class Resolver:
             for cluster, override in topic.overrides.items():
                 if cluster not in checked or not topic.targets(cluster):
                     unused.append(override)
-        offered = (entry.known_configs or () for entry in self._entries.values())
         newest = choose_catalogue(None)
-        anywhere = frozenset(newest.keys).union(*offered)
-        return ConfigReader(replace(newest, offered=anywhere)).check(unused)
+        anywhere = replace(newest, offered=self._offered.union(newest.keys))
+        return ConfigReader(anywhere, offered=self._offered).check(unused)
 
     def list_layers(self, cluster: str, profile: str | None) -> list[Written]:
         """List the layers below a topic: defaults, its cluster's defaults, its profile."""
@@ -184,7 +185,7 @@ class Resolver:
                 running = [*running[:MOST_NAMED], f"{more:,} more clusters"]
             offered = foreign.union(catalogue.keys) if foreign else None
             catalogue = choose_catalogue(entry.kafka_version, offered)
-            self._readers[known] = ConfigReader(catalogue, running or [SANDBOX])
+            self._readers[known] = ConfigReader(catalogue, running or [SANDBOX], self._offered)
         return self._readers[known]
 
 
@@ -198,12 +199,19 @@ class _Configs(NamedTuple):
 class ConfigReader:
     """Normalises the configs of layers for one Kafka version: each layer and each value once.
 
-    In: the clusters of that version, to name them in findings that other versions do not have.
+    In: the clusters of that version, to name them in findings that other versions do not have, and
+    the configs `offered` by the services of all clusters.
     """
 
-    def __init__(self, catalogue: Catalogue, clusters: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        clusters: Collection[str] = (),
+        offered: Collection[str] = (),
+    ) -> None:
         self.catalogue = catalogue
         self._clusters = clusters
+        self._offered = offered
         self._layers: dict[int, tuple[WrittenConfig, _Configs]] = {}
         self._sound: set[frozenset[tuple[str, str]]] = set()
         self._values: dict[tuple[str, str | tuple[str, ...]], str] = {}
@@ -253,7 +261,12 @@ class ConfigReader:
         findings: list[Finding] = []
         for item in settings.items:
             normal = None
-            if item.value is not None:
+            if item.value is None:
+                refused = self.catalogue.refuse_key(item.key, item.where)
+                # A config that only other clusters have is not set here: null is true of it.
+                elsewhere = item.key in self._offered or lines_that_know(item.key)
+                findings += [f for f in refused if f.rule != "config-unknown" or not elsewhere]
+            else:
                 normal = self._values.get((item.key, item.value))
                 if normal is None:
                     value = item.value if isinstance(item.value, str) else list(item.value)

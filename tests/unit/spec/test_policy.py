@@ -173,6 +173,58 @@ def test_null_says_that_a_config_of_a_service_is_not_to_be_set(tmp_path: Path) -
     assert spec.unset == {"redpanda.remote.read"}
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (
+            "config: {retenton.ms: null}",
+            "Kafka 4.4 has no topic config 'retenton.ms'; did you mean retention.ms? "
+            "[config-unknown]",
+        ),
+        (
+            "clusters: [own]\noverrides: {cloud: {config: {redpanda.remote.raed: null}}}",
+            "Kafka 4.4 has no topic config 'redpanda.remote.raed'; did you mean "
+            "redpanda.remote.read? [config-unknown]",
+        ),
+        (
+            "config: {confluent.tier.enable: null}",
+            "Kafka 4.4 has no topic config 'confluent.tier.enable'; remove it from the "
+            "spec, or name it in known_configs if the service has it [config-unknown]",
+        ),
+        (
+            "config: {leader.replication.throttled.replicas: null}",
+            "leader.replication.throttled.replicas is not managed: it belongs to the tools "
+            "that move partitions, which set and clear it; remove it from the spec "
+            "[config-not-managed]",
+        ),
+        (
+            "config: {internal.segment.bytes: null}",
+            "internal.segment.bytes is internal to Kafka's own tests: brokers take it and "
+            "never show it; remove it from the spec [config-internal]",
+        ),
+    ],
+)
+def test_null_removes_nothing_that_no_spec_can_name(
+    tmp_path: Path, written: str, shown: str
+) -> None:
+    clusters = OFFERED.replace("[retention.ms]", "[retention.ms, redpanda.remote.read]")
+    clusters = clusters.replace("min.insync.replicas: 2", "retention.ms: 1d")
+    with pytest.raises(SpecError) as refused:
+        load(tmp_path, f"topic: a\n{written}\n", clusters)
+    found = [str(f).split(": ", 1)[1] for f in refused.value.findings]
+    assert shown in found
+
+
+def test_null_may_name_what_another_release_or_another_service_has(tmp_path: Path) -> None:
+    clusters = OFFERED.replace("[retention.ms]", "[min.insync.replicas, redpanda.remote.read]")
+    topic = "topic: a\nconfig: {message.format.version: null, redpanda.remote.read: null}\n"
+    estate = load(tmp_path, topic, clusters)
+    assert {spec.unset for spec in estate.topics_for("cloud")} == {
+        frozenset({"message.format.version", "redpanda.remote.read"})
+    }
+    assert [spec.config for spec in estate.topics_for("own")] == [{"min.insync.replicas": "2"}]
+
+
 SERVICE = """\
 version: 1
 clusters:
