@@ -29,7 +29,7 @@ from reconciler.plan.cluster import (
 )
 from reconciler.plan.forecast import list_row_moves
 from reconciler.plan.moves import add_cost, allowed_moves, compose_moves, list_notes
-from reconciler.units import approximate_size, count
+from reconciler.units import approximate_size, count, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -328,12 +328,16 @@ def _limit_bytes(
         what = f"the size of {name} partition {number} is unknown"
         raise UsageError(f"{what}, so --max-bytes cannot be kept; leave it out")
     all_bytes = sum(move.size * len(move.adding) for move in copies)
-    kept = {move.place for move in copies}
+    kept, way_out = {move.place for move in copies}, "rebalance again after this plan"
     if all_bytes > max_bytes:
         live = chain.from_iterable(topic.assignment for topic in state.user_topics.values())
         held = Counter(chain.from_iterable(live))
         room = {broker: max(n - held[broker], 0) for broker, n in most.items()}
-        kept = _choose_copies(copies, max_bytes, room)
+        kept = _choose_copies(copies, max_bytes, dict(room))
+        if not kept:  # and no later plan copies any
+            able = (move for move in copies if all(room.get(broker) != 0 for broker in move.adding))
+            least = next((move.size * len(move.adding) for move in able), all_bytes)
+            way_out = f"nothing fits: write --max-bytes {format_size(least)} or more"
     after = {topic.name: topic.after.assignment for topic in plan.topics if topic.after}
     limited = []
     for diff in diffs:
@@ -347,7 +351,7 @@ def _limit_bytes(
     note = Finding(
         "rebalance-limited",
         f"{count(rest, 'partition')} stay, because all would copy {approximate_size(all_bytes)}",
-        "rebalance again after this plan",
+        way_out,
         severity=Severity.NOTE,
     )
     return tuple(limited), note

@@ -199,7 +199,8 @@ def test_max_bytes_moves_the_smallest_partitions() -> None:
     assert copied
     assert max(copied, key=lambda n: sized.size_bytes[n]) not in (0, 2)
     assert made.moves.made_by == "rebalance --max-bytes 300B"
-    assert "rebalance-limited" in {note.rule for note in made.notes}
+    (note,) = [each for each in made.notes if each.rule == "rebalance-limited"]
+    assert note.way_out == "rebalance again after this plan"
 
 
 def test_max_bytes_waits_for_the_room_that_larger_partitions_make() -> None:
@@ -210,6 +211,11 @@ def test_max_bytes_waits_for_the_room_that_larger_partitions_make() -> None:
     assert made.topics == ()  # broker 1 has its share until it gives up a large partition
     (note,) = [each for each in made.notes if each.rule == "rebalance-limited"]
     assert note.what == "2 partitions stay, because all would copy 110 B"
+    assert note.way_out == "nothing fits: write --max-bytes 100B or more"
+    assert rebalance(state, brokers=(1, 2), max_bytes=99).topics == ()
+    assert [each.name for each in rebalance(state, brokers=(1, 2), max_bytes=100).topics] == [
+        "shop.orders"
+    ]
     both = rebalance(state, brokers=(1, 2), max_bytes=110)
     assert [each.name for each in both.topics] == ["shop.orders", "small"]
 
