@@ -204,14 +204,16 @@ class Catalogue:
         """Normalise a value as the broker would report it, or return every error in it.
 
         `value` is a YAML scalar, as text or as Python has it, or a list of them for a LIST. A value
-        of a config that is not Kafka's stays as it is written.
+        of a config that is not Kafka's stays as it is written, but for true and false.
         """
         if findings := self.refuse_key(key, where):
             return findings
         known = self.keys.get(key)
         try:
             text = _read_text(known or ConfigKey(key, ConfigType.STRING, None), value)
-            return text if known is None else spell_value(known, self.dimension(key), text)
+            if known is None:
+                return _spell_foreign(text)
+            return spell_value(known, self.dimension(key), text)
         except RefusedValueError as refused:
             return [Finding(refused.rule, refused.what, refused.way_out, where)]
 
@@ -241,9 +243,14 @@ class Catalogue:
         return key in self.keys and self.keys[key].type is ConfigType.LIST
 
     def same(self, key: str, a: str | None, b: str | None) -> bool:
-        """Return whether two values mean the same: lists as sets, doubles as numbers."""
-        if a == b or a is None or b is None or key not in self.keys:
+        """Return whether two values mean the same: lists as sets, doubles as numbers.
+
+        The type of a config that is not Kafka's is not known: only true and false have no case.
+        """
+        if a == b or a is None or b is None:
             return a == b
+        if key not in self.keys:
+            return _spell_foreign(a) == _spell_foreign(b)
         match self.keys[key].type:
             case ConfigType.LIST:
                 return set(split_list(a)) == set(split_list(b))
@@ -343,6 +350,11 @@ def choose_catalogue(
         note += f"configs are checked as {spell_line(line)}'s"
     keys = load_release(line).keys
     return Catalogue(line, keys, note, wanted < line, offered, keeps_defaults)
+
+
+def _spell_foreign(text: str) -> str:
+    """Spell a value of a config that is not Kafka's: True and TRUE are true, as YAML has it."""
+    return text.lower() if text.lower() in ("true", "false") else text
 
 
 def _read_text(key: ConfigKey, value: object) -> str:

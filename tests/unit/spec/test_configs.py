@@ -423,6 +423,9 @@ def test_a_finding_across_keys_points_at_the_key_to_change() -> None:
         ("retention.ms", None, "1", False),
         ("unheard.of", "a,b", "b,a", False),
         ("unheard.of", None, None, True),
+        ("unheard.of", "TRUE", "true", True),
+        ("unheard.of", "True", "false", False),
+        ("unheard.of", "Text", "text", False),
     ],
 )
 def test_same_means_the_same_to_a_broker(

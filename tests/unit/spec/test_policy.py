@@ -165,6 +165,16 @@ def test_a_config_of_a_service_is_text_as_it_is_written(tmp_path: Path) -> None:
             load(tmp_path, f"topic: a\nconfig: {{a.text: {value}}}\n", clusters)
 
 
+@pytest.mark.parametrize("written", ["true", "True", "TRUE", '"True"'])
+def test_a_flag_of_a_service_has_one_spelling(tmp_path: Path, written: str) -> None:
+    """A service shows it in small letters, and a plan compares the texts."""
+    clusters = OFFERED.replace("[retention.ms]", "[a.flag, a.text, min.insync.replicas]")
+    clusters += "policy: {config: {values: {a.flag: [True]}}}\n"
+    topic = f"topic: a\nclusters: [cloud]\nconfig: {{a.flag: {written}, a.text: Truely}}\n"
+    (spec,) = load(tmp_path, topic, clusters).topics_for("cloud")
+    assert spec.config == {"a.flag": "true", "a.text": "Truely", "min.insync.replicas": "2"}
+
+
 def test_null_says_that_a_config_of_a_service_is_not_to_be_set(tmp_path: Path) -> None:
     clusters = OFFERED.replace("[retention.ms]", "[retention.ms, redpanda.remote.read]")
     clusters = clusters.replace("min.insync.replicas: 2", "retention.ms: 1d")
