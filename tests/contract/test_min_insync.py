@@ -120,3 +120,29 @@ def test_it_does_not_rise_while_a_broker_is_down(topic_prefix: str) -> None:
         cluster.start_broker(3)
         wait_for(lambda: len(writer.look().in_sync[0]) == 3)
         assert outcomes(bench.apply(made)) == {name: "done"}
+
+
+def test_it_is_judged_by_the_brokers_default(topic_prefix: str) -> None:
+    """What is in force on a topic without an override counts, before and after the change."""
+    kept, freed = topic_prefix + "kept", topic_prefix + "freed"
+    rows = ((2, 3),)
+    with start_cluster(brokers=3, properties={"min.insync.replicas": "2"}) as cluster:
+        bench, writer = Workbench(cluster), Writer(cluster, freed)
+        bench.bring(
+            spec(kept, assignment=rows),
+            spec(freed, assignment=rows, config={"min.insync.replicas": "1"}),
+        )
+        explicit = bench.plan(spec(kept, assignment=rows, config={"min.insync.replicas": "2"}))
+        removed = bench.plan(spec(freed, assignment=rows))
+        assert explicit.topics[0].explicit == ("min.insync.replicas",)
+
+        cluster.stop_broker(3)
+        wait_for(lambda: writer.look().in_sync[0] == (2,))
+        assert outcomes(bench.apply(explicit)) == {kept: "done"}
+        with pytest.raises(StalePlanError) as caught:
+            bench.apply(removed)
+        assert [found.what for found in caught.value.findings] == [
+            f"{freed}: partition 0 has fewer than 2 replicas in sync, so every acks=all write to "
+            "it would fail with min.insync.replicas 2"
+        ]
+        assert writer.write() is None
