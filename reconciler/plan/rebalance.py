@@ -98,9 +98,8 @@ def plan_rebalance(
         entry,
         state=state,
         brokers=takers,
-        drained=failed,
         most=most,
-        goal=MoveGoal.FEWEST_MOVES if offline else MoveGoal.BALANCE,
+        goal=MoveGoal.OFFLINE_REPLICAS if offline else MoveGoal.BALANCE,
     )
     plan = compose(diffs)
     limited = None
@@ -180,7 +179,6 @@ class _Choice:
 
         Topics internal to Kafka and those of no file count as well: a disk fails for all.
         """
-        failed = self.state.failed_directories.keys()
         for name, topic in sorted(self.state.topics.items()):
             offline = self.state.find_offline(topic)
             if not any(offline) or not is_chosen(name, topics):
@@ -191,7 +189,7 @@ class _Choice:
                 continue
             given = {n: row for n, row in enumerate(topic.assignment) if not offline[n]}
             for number, row in enumerate(topic.assignment):
-                stays = set(row) - failed
+                stays = set(row).difference(offline[number])
                 if not offline[number]:
                     continue
                 if not self.alive.intersection(topic.in_sync[number]):

@@ -27,7 +27,7 @@ def least_replicas(problem: MoveProblem) -> tuple[int, ...]:
     moved, lagging, dropped = [], [], []
     for wish in problem.wishes:
         for p, row in enumerate(wish.rows):
-            touched, wanted = _is_touched(problem, wish, row), _wanted(wish, row)
+            touched, wanted = _is_touched(problem, wish, p), _wanted(wish, row)
             mine = {b: model.new_bool_var("") for b in _candidates(problem, wish, p)}
             chosen |= {(wish.topic, p, b): take for b, take in mine.items()}
             model.add(sum(mine.values()) == wanted)
@@ -63,7 +63,7 @@ def least_leaders(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple
             able = [b for b in able if b in alive] or able
             offline = wish.offline[p] if wish.offline else ()
             able = [b for b in able if b not in offline] or able
-            if problem.goal is MoveGoal.FEWEST_MOVES and _find_leader(problem, wish, p) == old[0]:
+            if problem.goal is not MoveGoal.BALANCE and _find_leader(problem, wish, p) == old[0]:
                 able = [old[0]] if old[0] in new else able
             for b in able:
                 chosen[wish.topic, p, b] = model.new_bool_var("")
@@ -92,10 +92,10 @@ def measure(
             replicas.update(new)
             leaders[old[0]] -= 1
             leaders[new[0]] += 1
-            if _is_touched(problem, wish, old):
+            if _is_touched(problem, wish, p):
                 moved += len(set(new) - set(old))
                 lagging += len((set(new) & set(old)) - set(_in_sync(wish, p)))
-            if problem.goal is MoveGoal.FEWEST_MOVES:
+            if problem.goal is not MoveGoal.BALANCE and _is_touched(problem, wish, p):
                 leader = _find_leader(problem, wish, p)
                 dropped += leader is not None and leader not in new
         topics[0] += sum(n * n for n in Counter(b for row in all_rows for b in row).values())
@@ -119,21 +119,22 @@ def scales(problem: MoveProblem) -> dict[int, int]:
 
 def _candidates(problem: MoveProblem, wish: MoveWish, p: int) -> list[int]:
     row = wish.rows[p]
-    if not _is_touched(problem, wish, row):
+    if not _is_touched(problem, wish, p):
         return list(row)
-    stays = [b for b in row if b not in problem.drained]
+    leaving = _leaving(problem, wish, p)
+    stays = [b for b in row if b not in leaving]
     wanted = _wanted(wish, row)
     if len(stays) < wanted or problem.goal is MoveGoal.BALANCE:
-        return sorted({*stays, *problem.eligible})
+        return sorted({*stays, *problem.eligible} - leaving)
     living = [b for b in stays if any(b == one.id and one.alive for one in problem.brokers)]
     safe = len(living) >= wanted and set(living) & set(_in_sync(wish, p))
     return living if safe else stays
 
 
 def _find_leader(problem: MoveProblem, wish: MoveWish, p: int) -> int | None:
-    """Return the replica that leads a row that shrinks; None for none, or another row."""
+    """Return the replica that keeps the lead; None for none, as in a row that is not to keep it."""
     row = wish.rows[p]
-    if len(row) <= _wanted(wish, row):
+    if len(row) <= _wanted(wish, row) and problem.goal is not MoveGoal.OFFLINE_REPLICAS:
         return None
     able = set(_candidates(problem, wish, p)) & set(_in_sync(wish, p))
     able &= {broker.id for broker in problem.brokers if broker.alive}
@@ -144,10 +145,16 @@ def _wanted(wish: MoveWish, row: Replicas) -> int:
     return wish.replication or len(row)
 
 
-def _is_touched(problem: MoveProblem, wish: MoveWish, row: Replicas) -> bool:
+def _is_touched(problem: MoveProblem, wish: MoveWish, p: int) -> bool:
     if problem.goal is MoveGoal.BALANCE:
         return True
-    return len(row) != _wanted(wish, row) or any(b in problem.drained for b in row)
+    row, leaving = wish.rows[p], _leaving(problem, wish, p)
+    return len(row) != _wanted(wish, row) or any(b in leaving for b in row)
+
+
+def _leaving(problem: MoveProblem, wish: MoveWish, p: int) -> set[int]:
+    offline = wish.offline[p] if wish.offline else ()
+    return {*problem.drained, *(offline if problem.goal is MoveGoal.OFFLINE_REPLICAS else ())}
 
 
 def _in_sync(wish: MoveWish, p: int) -> Replicas:

@@ -181,6 +181,40 @@ def test_every_level_is_the_least_where_only_some_brokers_take_replicas_up_to_a_
     assert found["bounded"] > INSTANCES // 50, found
 
 
+@pytest.mark.parametrize("part", range(5))
+def test_every_level_is_the_least_where_offline_replicas_move(part: int) -> None:
+    random = Random(f"{SEED} offline {part}")
+    keeping = 0
+    for _ in range(INSTANCES // 5):
+        problem = draw_offline(random)
+        rows = move_replicas(problem)
+        assert check_moves(problem, rows) == (), problem
+        replicas, leaders = cp_sat_moves.measure(problem, rows)
+        assert replicas == cp_sat_moves.least_replicas(problem), problem
+        assert leaders == cp_sat_moves.least_leaders(problem, rows), problem
+        assert replicas[0] == count_moves(problem, rows) == least_moves(problem), problem
+        failed = {b for wish in problem.wishes for row in wish.offline for b in row}
+        kept = {b for wish in problem.wishes for row in rows[wish.topic] for b in row}
+        keeping += bool(failed & kept)
+    assert keeping > INSTANCES // 50  # brokers with a failed directory keep what is in others
+
+
+def draw_offline(random: Random) -> MoveProblem:
+    """Draw rows that give up offline replicas, and no other."""
+    problem = replace(draw(random, random.randint(2, 7), 3, 6), drained=frozenset())
+    wishes = tuple(
+        replace(wish, replication=None)
+        for wish in problem.wishes
+        if all(
+            len((problem.eligible | set(row)).difference(offline)) >= len(row)
+            for row, offline in zip(wish.rows, wish.offline, strict=False)
+        )
+    )
+    if not any(any(wish.offline) for wish in wishes):
+        return draw_offline(random)
+    return replace(problem, wishes=wishes, goal=MoveGoal.OFFLINE_REPLICAS)
+
+
 def draw_bounded(random: Random) -> MoveProblem:
     """Draw a rebalance in which some brokers take replicas up to a bound and others only give."""
     problem = draw(random, random.randint(2, 7), 3, 8)

@@ -26,12 +26,10 @@ def check_moves(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple[s
         if len(moved) != len(wish.rows):
             found.append(f"{topic}: {len(moved)} rows for {len(wish.rows)} partitions")
             continue
-        for number, (old, new) in enumerate(zip(wish.rows, moved, strict=True)):
+        for number, new in enumerate(moved):
             found += [
                 f"{topic} partition {number}: {fault}"
-                for fault in _faults(
-                    problem, racks, wish, wish.in_sync[number] if wish.in_sync else old, old, new
-                )
+                for fault in _faults(problem, racks, wish, number, new)
             ]
     return (*found, *_find_crowded(problem, rows))
 
@@ -62,24 +60,26 @@ def least_moves(problem: MoveProblem) -> int:
     """
     racks = _list_racks(problem)
     return sum(
-        wish.count_wanted(row) - _most_kept(problem, racks, wish, row)
+        wish.count_wanted(row) - _most_kept(problem, racks, wish, number)
         for wish in problem.wishes
-        for row in wish.rows
-        if _must_copy(problem, wish, row)
+        for number, row in enumerate(wish.rows)
+        if _must_copy(problem, wish, number)
     )
 
 
-def _must_copy(problem: MoveProblem, wish: MoveWish, row: Replicas) -> bool:
+def _must_copy(problem: MoveProblem, wish: MoveWish, number: int) -> bool:
     """Return whether a row may have to copy a replica: it needs more, or breaks the rack rule."""
     if problem.goal is MoveGoal.BALANCE:
         return True
-    return len(set(row) - problem.drained) < wish.count_wanted(row)
+    row = wish.rows[number]
+    return len(set(row) - problem.give_up(wish, number)) < wish.count_wanted(row)
 
 
-def _most_kept(problem: MoveProblem, racks: Racks, wish: MoveWish, row: Replicas) -> int:
+def _most_kept(problem: MoveProblem, racks: Racks, wish: MoveWish, number: int) -> int:
     """Return how many replicas of a row can stay: one by one, as the racks allow."""
-    rest = set(row) - problem.drained
-    sizes = Counter(_rack(racks, wish, b) for b in problem.eligible | rest)
+    row, given_up = wish.rows[number], problem.give_up(wish, number)
+    rest = set(row) - given_up
+    sizes = Counter(_rack(racks, wish, b) for b in problem.eligible - given_up | rest)
     wanted = wish.count_wanted(row)
     division = dict.fromkeys(sizes, 0)
     for _ in range(wanted):  # the most even division gives to an emptiest rack with room
@@ -97,11 +97,12 @@ def _faults(
     problem: MoveProblem,
     racks: Racks,
     wish: MoveWish,
-    in_sync: Replicas,
-    old: Replicas,
+    number: int,
     new: Replicas,
 ) -> Iterator[str]:
-    wanted, rest = wish.count_wanted(old), set(old) - problem.drained
+    old, given_up = wish.rows[number], problem.give_up(wish, number)
+    in_sync = wish.in_sync[number] if wish.in_sync else old
+    wanted, rest = wish.count_wanted(old), set(old) - given_up
     balances = problem.goal is MoveGoal.BALANCE
     if not balances and len(old) == wanted == len(rest):
         if set(old) != set(new):
@@ -111,8 +112,8 @@ def _faults(
         yield f"{len(new)} replicas instead of {wanted}"
     if len(set(new)) != len(new):
         yield f"a broker twice in {list(new)}"
-    if kept := sorted(problem.drained.intersection(new)):
-        yield f"brokers {kept} are drained"
+    if kept := sorted(given_up.intersection(new)):
+        yield f"brokers {kept} are to hold no replica"
     added = set(new) - set(old)
     if strangers := sorted(added - problem.eligible):
         yield f"brokers {strangers} may take nothing new"
@@ -120,7 +121,7 @@ def _faults(
         yield f"{sorted(added)} are new in a row that shrinks"
     stays = problem.most and set(old) == set(new)  # the bounds may leave the racks as they are
     if (balances or len(rest) < wanted) and not (
-        stays or _is_even(problem, racks, wish, rest, new)
+        stays or _is_even(racks, wish, problem.eligible - given_up | rest, new)
     ):
         yield f"{list(new)} is not spread over the racks as evenly as they allow"
     if not balances and rest & set(in_sync) and not set(new) & set(in_sync):
@@ -132,10 +133,8 @@ def _faults(
             yield f"broker {leader} is able to lead {list(old)}, and not in {list(new)}"
 
 
-def _is_even(
-    problem: MoveProblem, racks: Racks, wish: MoveWish, rest: Collection[int], new: Replicas
-) -> bool:
-    size = Counter(_rack(racks, wish, b) for b in problem.eligible | set(rest))
+def _is_even(racks: Racks, wish: MoveWish, candidates: Collection[int], new: Replicas) -> bool:
+    size = Counter(_rack(racks, wish, b) for b in candidates)
     held = Counter(_rack(racks, wish, b) for b in new)
     most = max(held.values())
     return all(most - held[rack] <= 1 for rack in size if held[rack] < size[rack])

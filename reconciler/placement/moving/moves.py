@@ -62,7 +62,6 @@ class _Brokers:
         self.alive = self.mask(broker.id for broker in problem.brokers if broker.alive)
         self.eligible = self.mask(problem.eligible)
         self.leading = self.eligible | self.mask(problem.givers)
-        self.drained = self.mask(problem.drained & self.bits.keys())
         self._everywhere = (1 << len(self.ids)) - 1
         self._racks = [
             self.mask(b for b in self.ids if racks.get(b, "") == name)
@@ -73,6 +72,10 @@ class _Brokers:
     def mask(self, ids: Iterable[int]) -> int:
         """Return different brokers as a mask."""
         return sum(self.bits[b] for b in ids)
+
+    def mask_given_up(self, wish: MoveWish, partition: int) -> int:
+        """Return the brokers that are to hold no replica of a partition as a mask."""
+        return self.mask(self.problem.give_up(wish, partition) & self.bits.keys())
 
     def count(self, loads: Mapping[int, int]) -> list[int]:
         """Return loads in the order of the brokers."""
@@ -111,7 +114,7 @@ def _choose_sets(brokers: _Brokers, wishes: Sequence[MoveWish]) -> list[int]:
     touched, rows = [], []
     for t, wish in enumerate(wishes):
         for p, row in enumerate(wish.rows):
-            if problem.may_change(wish, row) and (t, p) not in left:
+            if problem.may_change(wish, p) and (t, p) not in left:
                 topics[t].subtract(row)
                 cluster.subtract(row)
                 touched.append(len(sets))
@@ -156,8 +159,9 @@ def _leave_rows(
 def _restate(brokers: _Brokers, topic: int, wish: MoveWish, partition: int) -> Row:
     row = wish.rows[partition]
     wanted = wish.count_wanted(row)
-    rest = brokers.mask(row) & ~brokers.drained
-    candidates = brokers.eligible | rest
+    given_up = brokers.mask_given_up(wish, partition)
+    rest = brokers.mask(row) & ~given_up
+    candidates = brokers.eligible & ~given_up | rest
     if brokers.problem.goal is MoveGoal.BALANCE:
         rule = brokers.rule(candidates, wanted, rack_aware=wish.rack_aware)
         return Row(topic, wanted, (rest, candidates & ~rest), rule)
@@ -174,12 +178,16 @@ def _restate(brokers: _Brokers, topic: int, wish: MoveWish, partition: int) -> R
 
 
 def _find_leader(brokers: _Brokers, wish: MoveWish, partition: int) -> int:
-    """Return the replica that leads a row that shrinks, as a mask; 0 for none, or another row."""
-    row = wish.rows[partition]
-    if brokers.problem.goal is MoveGoal.BALANCE or len(row) <= wish.count_wanted(row):
+    """Return the replica that keeps the lead of a row, as a mask; 0 for none.
+
+    Rows that shrink have one, and all rows if only offline replicas are to move.
+    """
+    row, goal = wish.rows[partition], brokers.problem.goal
+    shrinks = goal is MoveGoal.FEWEST_MOVES and len(row) > wish.count_wanted(row)
+    if not shrinks and goal is not MoveGoal.OFFLINE_REPLICAS:
         return 0
     in_sync = brokers.mask(wish.in_sync[partition] if wish.in_sync else row)
-    able = in_sync & brokers.alive & ~brokers.drained
+    able = in_sync & brokers.alive & ~brokers.mask_given_up(wish, partition)
     return next((brokers.bits[b] for b in row if brokers.bits[b] & able), 0)
 
 
@@ -200,7 +208,7 @@ def _choose_leaders(
             if wish.offline:
                 able = able & ~brokers.mask(wish.offline[p]) or able
             if leader == _find_leader(brokers, wish, p):
-                able = able & leader or able  # a lower factor needs no election
+                able = able & leader or able  # what only leaves elsewhere needs no election
             rows.append(LeaderRow(t, tuple(list_bits(able)), leader.bit_length() - 1))
     units = [brokers.count(Counter(row[0] for row in wish.fixed)) for wish in wishes]
     return choose_leaders(rows, units, brokers.count(cluster), brokers.scales, brokers.ties)

@@ -44,6 +44,11 @@ class MoveGoal(Enum):
     """Only rows that must change do, and they copy as little as they can."""
     BALANCE = "balance"
     """All rows of the wishes may change, as far as this balances topics and the cluster."""
+    OFFLINE_REPLICAS = "offline-replicas"
+    """As FEWEST_MOVES, and rows give up their replicas on failed log directories.
+
+    Other replicas on the same brokers stay, and so does a preferred leader that is able to lead.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +75,15 @@ class MoveProblem:
     givers: frozenset[int] = frozenset()
     most: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
-    def may_change(self, wish: MoveWish, row: Replicas) -> bool:
-        """Return whether other brokers may hold a row."""
+    def give_up(self, wish: MoveWish, number: int) -> frozenset[int]:
+        """Return the brokers that are to hold no replica of a partition."""
+        if self.goal is MoveGoal.OFFLINE_REPLICAS and wish.offline:
+            return self.drained.union(wish.offline[number])
+        return self.drained
+
+    def may_change(self, wish: MoveWish, number: int) -> bool:
+        """Return whether other brokers may hold a partition."""
         if self.goal is MoveGoal.BALANCE:
             return True
-        return len(row) != wish.count_wanted(row) or not self.drained.isdisjoint(row)
+        row = wish.rows[number]
+        return len(row) != wish.count_wanted(row) or not self.give_up(wish, number).isdisjoint(row)

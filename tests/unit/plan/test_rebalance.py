@@ -282,6 +282,36 @@ def test_only_replicas_on_failed_log_directories_move() -> None:
     assert made.moves.made_by == "rebalance --offline-replicas"
 
 
+@pytest.mark.parametrize("nodes", [brokers(*[None] * 6), FOUR])
+def test_a_replica_that_is_in_sync_stays_on_a_broker_with_a_failed_log_directory(
+    nodes: Any,
+) -> None:
+    found = topic("1,2,3 2,3,4", in_sync=rows("2,3 2,3,4"), leaders=(2, 2))
+    made = rebalance(broken(found, on=(1, 2), nodes=nodes), offline=True)
+    first, second = after(made)
+    assert second == (2, 3, 4)
+    assert {2, 3} < set(first)
+    assert 1 not in first
+    assert "rebalance-left" not in [note.rule for note in made.notes]
+    assert made.moves is not None
+    assert made.moves.replicas == made.moves.least_replicas == 1
+
+
+def test_a_rack_with_a_failed_log_directory_keeps_what_is_in_sync_there() -> None:
+    nodes = brokers("a", "b", "c", "a", "b", "c")
+    found = topic("1,2,3 5,3,4", in_sync=rows("2,3 5,3,4"), leaders=(2, 5))
+    made = rebalance(broken(found, on=(1, 2), nodes=nodes), offline=True)
+    assert set(after(made)[0]) == {2, 3, 4}
+    assert after(made)[1] == (5, 3, 4)
+
+
+def test_a_preferred_leader_stays_where_another_replica_leaves_a_failed_disk() -> None:
+    found = topic("1,3 1,3 1,2 1,4", in_sync=rows("1 1 1,2 1,4"), leaders=(1,) * 4)
+    made = rebalance(broken(found), offline=True)
+    assert [row[0] for row in after(made)] == [1, 1, 1, 1]
+    assert all(3 not in row for row in after(made))
+
+
 def test_replicas_of_internal_and_unmanaged_topics_leave_a_failed_log_directory() -> None:
     entry = replace(ENTRY, ignore=("ignored",))
     found = (
