@@ -288,6 +288,7 @@ def plan_elections(
         reader.check_rights([], for_apply=False)
         state = reader.read_cluster(config_of=())
         refuse_other_cluster(entry, state)
+        state = reader.read_sizes(state) if _lacks_living(state) else state
         # Ids cost more than everything else together, so only those of the plan are read.
         planned = assemble_elections(entry, specs, state, topics=topics)
         state = reader.check_lock(state) if planned.topics else state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from reconciler.diff import eligible_brokers
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model import EMPTY, Plan, PlannedTopic, Scope, TopicImage, is_chosen, list_unmatched
 from reconciler.placement import measure_balance
+from reconciler.plan.cluster import note_failed_directories
 from reconciler.plan.guards import require_means
 from reconciler.units import count
 
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
     from reconciler.spec import ClusterEntry
 
 
+OFF_FAILED_DISK = (
+    "move its replicas off the failed disk: reconciler rebalance --offline-replicas; or replace "
+    "the disk, restart the broker, and elect again once it is in sync"
+)
+
+
 def assemble_elections(
     entry: ClusterEntry, specs: Iterable[TopicSpec], state: ClusterState, *, topics: str = "*"
 ) -> Plan:
@@ -27,7 +35,8 @@ def assemble_elections(
     In: `topics`, globs of names, separated by commas. All live topics count, also those in no file,
     but none that is internal to Kafka: its leaders hold coordinators and the lock of apply itself.
     A preferred leader that is dead or not in sync is not elected, since only an unclean election
-    could; a note names it. Errors: UsageError for a glob that no live topic matches.
+    could; a note names it, and what helps if its disk has failed.
+    Errors: UsageError for a glob that no live topic matches.
     """
     if topics != "*" and (unmatched := list_unmatched(state.user_topics, topics)):
         raise UsageError(f"no live topic of {entry.name} matches --topic {unmatched[0]!r}")
@@ -46,7 +55,7 @@ def assemble_elections(
             )
         )
         after.append(_lead(replace(topic, leaders=wanted)))
-        notes = tuple(_note_unable(topic, wanted, alive))
+        notes = tuple(_note_unable(topic, wanted, alive, state.find_offline(topic)))
         if wanted == topic.leaders:
             unchanged += 1
         if wanted == topic.leaders and not notes:
@@ -74,23 +83,28 @@ def assemble_elections(
         balance_before=measure_balance(map(_lead, state.user_topics.values()), ids),
         balance_after=measure_balance(after, ids),
         excluded=tuple(sorted(entry.exclude_brokers)),
+        notes=tuple(note_failed_directories(entry, state)),
         scope=Scope(topics),
     )
     return require_means(entry, plan, state)
 
 
 def _note_unable(
-    topic: TopicState, wanted: tuple[int, ...], alive: Collection[int]
+    topic: TopicState, wanted: tuple[int, ...], alive: Collection[int], offline: Assignment
 ) -> Iterator[Finding]:
-    """Name the preferred leaders that cannot lead now, and why."""
-    unable: dict[tuple[int, str], int] = {}
-    for row, leader in zip(topic.assignment, wanted, strict=True):
-        if row and leader != row[0]:
-            why = "not in sync" if row[0] in alive else "dead"
-            unable[row[0], why] = unable.get((row[0], why), 0) + 1
-    for (broker, why), number in sorted(unable.items()):
+    """Name the preferred leaders that cannot lead now, why, and what helps."""
+    unable: Counter[tuple[int, str, str]] = Counter()
+    for number, (row, leader) in enumerate(zip(topic.assignment, wanted, strict=True)):
+        if not row or leader == row[0]:
+            continue
+        why, way_out = "not in sync", "elect again once it is in sync"
+        if row[0] not in alive:
+            why = "dead"
+        elif offline and row[0] in offline[number]:
+            why, way_out = "not in sync, and has a failed log directory", OFF_FAILED_DISK
+        unable[row[0], why, way_out] += 1
+    for (broker, why, way_out), number in sorted(unable.items()):
         what = f"broker {broker} is {why}, so it cannot lead {count(number, 'partition')}"
-        way_out = "elect again once it is in sync"
         yield Finding("election-unable", what, way_out, severity=Severity.NOTE)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from shorthand import HERE, cluster, plan, rows, spec, topic
 
 from reconciler.errors import Location, UsageError
-from reconciler.model import Broker, ElectLeaders, Plan, TopicState
+from reconciler.model import Broker, ElectLeaders, LogDirectory, Plan, TopicState
 from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, render_text, steps_of
 from reconciler.plan.elections import assemble_elections
 from reconciler.spec import ClusterEntry
@@ -37,6 +38,19 @@ def test_who_can_lead_is_elected_and_who_cannot_is_named() -> None:
         "broker 2 is not in sync, so it cannot lead 1 partition",
         "broker 3 is dead, so it cannot lead 1 partition",
     ]
+
+
+def test_a_preferred_leader_on_a_failed_disk_is_named_with_what_moves_it() -> None:
+    disks = LogDirectory("/data", 10**9, 10**8, 0), LogDirectory("/other", None, None, online=False)
+    state = cluster(live("2 1 1", "1,2 1 1"), nodes=BROKERS)
+    state = replace(state, directories={1: disks[:1], 2: disks})
+    made = assemble_elections(ENTRY, [], state)
+    failed, _ = made.topics[0].notes
+    assert failed.what == (
+        "broker 2 is not in sync, and has a failed log directory, so it cannot lead 1 partition"
+    )
+    assert "reconciler rebalance --offline-replicas" in failed.way_out
+    assert [note.rule for note in made.notes] == ["directory-offline"]
 
 
 def test_leaders_that_lead_are_no_change() -> None:
