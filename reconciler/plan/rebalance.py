@@ -80,15 +80,17 @@ def plan_rebalance(
     if unmatched := list_unmatched(live, topics):
         raise UsageError(f"no live topic of {entry.name} matches --topic {unmatched[0]!r}")
     able = {broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)}
+    failed = state.failed_directories.keys() if offline else frozenset()
+    able -= failed
     if unable := sorted(set(brokers) - able):
+        why = ", as a log directory of it has failed" if unable[0] in failed else ""
         listed = ", ".join(map(str, sorted(able))) or "none"
-        what = f"broker {unable[0]} cannot take replicas; brokers that can: {listed}"
+        what = f"broker {unable[0]} cannot take replicas{why}; brokers that can: {listed}"
         raise UsageError(what)
     state = assume_defaults(entry, state)
     choice = _Choice(entry, {spec.name: spec for spec in specs}, state)
-    failed = frozenset(state.failed_directories if offline else ())
-    takers = sorted(set(brokers or able) - failed)
-    diffs = tuple(choice.choose_offline(topics, takers) if offline else choice.choose(topics))
+    takers = sorted(brokers or able)
+    diffs = tuple(choice.choose_offline(topics, takers, able) if offline else choice.choose(topics))
     # What is on a failed disk has to go somewhere, so no share bounds it.
     anywhere = {spec.name for spec in choice.specs.values() if not spec.rack_aware}
     shares = _share_evenly(entry, state, anywhere) if brokers and not offline else {}
@@ -174,10 +176,13 @@ class _Choice:
             kept = replace(spec, partitions=None, replication_factor=None, assignment=None)
             yield MoveDiff(kept, topic, topic.assignment, given, None, ())
 
-    def choose_offline(self, topics: str, takers: Collection[int]) -> Iterator[MoveDiff]:
+    def choose_offline(
+        self, topics: str, takers: Collection[int], able: Collection[int]
+    ) -> Iterator[MoveDiff]:
         """Yield the topics with replicas on failed log directories; only rows with one may move.
 
-        Topics internal to Kafka and those of no file count as well: a disk fails for all.
+        In: the brokers that take replicas, and all that could. Topics internal to Kafka and those
+        of no file count as well: a disk fails for all.
         """
         for name, topic in sorted(self.state.topics.items()):
             offline = self.state.find_offline(topic)
@@ -196,8 +201,10 @@ class _Choice:
                     why = "no replica that is alive and in sync"
                 elif not self.frozen.isdisjoint(row):
                     why = "on a cordoned or drained broker"
-                elif len(stays.union(takers)) < len(row):
+                elif len(stays.union(able)) < len(row):
                     why = "too few brokers without a failed log directory"
+                elif len(stays.union(takers)) < len(row):
+                    why = "too few of --brokers can take one"
                 else:
                     continue
                 given[number] = row

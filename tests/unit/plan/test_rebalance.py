@@ -348,6 +348,21 @@ def test_replicas_that_cannot_leave_a_failed_log_directory_are_named(found: Any,
     ]
 
 
+def test_brokers_that_are_named_are_the_reason_where_others_could_take_a_replica() -> None:
+    found = topic("3,2,1", in_sync=rows("2,1"), leaders=(2,))
+    with pytest.raises(
+        UsageError,
+        match=r"^broker 3 cannot take replicas, as a log directory of it has failed; "
+        r"brokers that can: 1, 2, 4$",
+    ):
+        rebalance(broken(found), brokers=(3,), offline=True)
+    made = rebalance(broken(found), brokers=(2,), offline=True)
+    assert [note.what for note in made.notes if note.rule == "rebalance-left"] == [
+        "1 topic left as they are (too few of --brokers can take one): shop.orders"
+    ]
+    assert set(after(rebalance(broken(found), brokers=(4,), offline=True))[0]) == {1, 2, 4}
+
+
 def test_a_topic_that_a_run_would_skip_stays() -> None:
     starred = topic(CROWDED, config={ThrottleSide.LEADER.list_key: "*"})
     made = rebalance(live(starred), entry=replace(ENTRY, moves=may_move(rate=None)))
