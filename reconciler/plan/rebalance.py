@@ -173,6 +173,11 @@ class _Choice:
             if given:
                 why = "partitions out of sync, or on a cordoned or drained broker"
                 self.left[why].append(name)
+            if offline := self.state.find_offline(topic):
+                given = {
+                    number: self._lead_elsewhere(row, topic.in_sync[number], offline[number])
+                    for number, row in given.items()
+                }
             kept = replace(spec, partitions=None, replication_factor=None, assignment=None)
             yield MoveDiff(kept, topic, topic.assignment, given, None, ())
 
@@ -231,6 +236,17 @@ class _Choice:
         """Return whether a partition is healthy, and on no broker that keeps it."""
         in_sync = topic.in_sync[number] if topic.in_sync else row
         return set(row) <= self.alive & set(in_sync) and self.frozen.isdisjoint(row)
+
+    def _lead_elsewhere(self, row: Replicas, in_sync: Replicas, offline: Replicas) -> Replicas:
+        """Return a row that stays, in another order if its preferred leader has a failed disk.
+
+        Brokers refuse another order of a row with a cordoned broker.
+        """
+        if row[0] not in offline or not self.frozen.isdisjoint(row):
+            return row
+        able = self.alive.intersection(in_sync)
+        leader = next((broker for broker in row if broker in able), row[0])
+        return (leader, *(broker for broker in row if broker != leader))
 
     def note_left(self) -> Iterator[Finding]:
         """Name the topics that stay, by reason."""

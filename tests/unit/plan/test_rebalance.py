@@ -363,6 +363,26 @@ def test_brokers_that_are_named_are_the_reason_where_others_could_take_a_replica
     assert set(after(rebalance(broken(found), brokers=(4,), offline=True))[0]) == {1, 2, 4}
 
 
+@pytest.mark.parametrize(
+    ("first", "in_sync", "then"),
+    [
+        ("3,1,2", "2,1", (1, 3, 2)),
+        ("1,3,2", "1,2", (1, 3, 2)),
+        ("3,1,2", "2", (2, 3, 1)),
+        ("3,4,1", "1", (3, 4, 1)),  # brokers refuse another order of it
+    ],
+)
+def test_what_stays_has_no_preferred_leader_on_a_failed_disk(
+    first: str, in_sync: str, then: tuple[int, ...]
+) -> None:
+    found = topic(
+        f"{first} 1,2 1,2 1,2", in_sync=rows(f"{in_sync} 1,2 1,2 1,2"), leaders=(2, 1, 1, 1)
+    )
+    made = rebalance(broken(found, nodes=(*FOUR[:3], Broker(4, cordoned=True))))
+    assert after(made)[0] == then
+    assert after(made)[1:] != rows("1,2 1,2 1,2")
+
+
 def test_a_topic_that_a_run_would_skip_stays() -> None:
     starred = topic(CROWDED, config={ThrottleSide.LEADER.list_key: "*"})
     made = rebalance(live(starred), entry=replace(ENTRY, moves=may_move(rate=None)))
