@@ -91,6 +91,14 @@ def is_rate_gone(reading: MovesReading) -> bool:
     return all(rate.source is not RateSource.CLUSTER_DEFAULT for rate in reading.rates)
 
 
+def _find_half(before: DefaultRate | None, now: DefaultRate) -> ThrottleSide | None:
+    """Return the side of a default of moves that stayed when somebody set or removed the other."""
+    if before is None or not before.is_of_moves or now.leader == now.follower:
+        return None
+    same = (side for side in ThrottleSide if now.of_side(side) == before.of_side(side))
+    return next(same, None)
+
+
 def name_missing_lists(
     views: Mapping[int, Collection[ThrottleList]],
     wanted: Mapping[tuple[str, ThrottleSide], Entries],
@@ -175,7 +183,7 @@ class Throttles:
         self.is_seen |= found is not None
         if found is None or found == self.default:
             return
-        self.default = found
+        before, self.default = self.default, found
         said = "paused: the rate is 0"
         if found.bytes_per_s:
             said = f"the rate is now {say_default(found)}"
@@ -183,7 +191,12 @@ class Throttles:
         if self.policy_rate is not None and (is_open or found.highest > self.policy_rate):
             said += f", more than the {self.policy_rate} B/s of the plan"
         if not found.is_of_moves:
-            said += "; reconciler did not set it, so it stays after the moves"
+            half = _find_half(before, found)
+            whose = f"set only the half for {half}s" if half else "did not set it"
+            command = f"reconciler moves unthrottle --default --cluster {reading.cluster}"
+            said += (
+                f"; reconciler {whose}, so it stays after the moves; to remove it then: {command}"
+            )
         note(self.observe, MovesNote.RATE_CHANGED, said)
 
     def find_slowed(self, reading: MovesReading) -> list[Finding]:

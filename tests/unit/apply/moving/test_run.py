@@ -204,7 +204,8 @@ def test_a_rate_that_somebody_else_sets_meanwhile_is_said_and_stays() -> None:
     assert end_run(run(play)).exit_code == 0
     assert texts(play, MovesNote.RATE_CHANGED) == [
         "the rate is now 200 B/s, more than the 20 B/s of the plan; reconciler did not set it, so "
-        "it stays after the moves"
+        "it stays after the moves; to remove it then: reconciler moves unthrottle --default "
+        "--cluster prod"
     ]
     assert set(play.cluster.rates.values()) == {200}
 
@@ -231,6 +232,34 @@ def test_both_sides_of_a_rate_that_somebody_else_sets_meanwhile_are_said(
     assert end_run(run(play)).exit_code == 0
     (text,) = texts(play, MovesNote.RATE_CHANGED)
     assert text.startswith(f"the rate is now {said}")
+
+
+@pytest.mark.parametrize(
+    ("leader", "follower", "half"),
+    [
+        (10, 21, "set only the half for followers"),
+        (20, 15, "set only the half for leaders"),
+        (None, 21, "set only the half for followers"),
+        (20, 20, "did not set it"),
+        (10, 15, "did not set it"),
+    ],
+)
+def test_the_half_of_its_own_rate_that_stays_is_said(
+    leader: int | None, follower: int, half: str
+) -> None:
+    play = make(sizes=SLOW)
+
+    def change() -> None:
+        rates = {ThrottleSide.LEADER: leader, ThrottleSide.FOLLOWER: follower}
+        play.cluster.rates = {side: rate for side, rate in rates.items() if rate is not None}
+        play.cluster._publish()
+
+    play.cluster.at(20, change)
+    assert end_run(run(play)).exit_code == 0
+    (text,) = texts(play, MovesNote.RATE_CHANGED)
+    assert f"; reconciler {half}, so it stays after the moves; to remove it then: " in text
+    assert text.endswith("reconciler moves unthrottle --default --cluster prod")
+    assert play.cluster.rates[ThrottleSide.FOLLOWER] == follower
 
 
 def test_a_rate_of_somebody_else_that_goes_meanwhile_becomes_that_of_the_plan() -> None:
