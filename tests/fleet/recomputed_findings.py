@@ -342,7 +342,12 @@ def judge_cluster(cluster: Cluster) -> About:
         yield "rack-unknown", cluster.name, racks.count(""), counts
     if len(racks) > 1 and not any(racks):
         yield "rack-none", cluster.name, len(racks), counts
-    rates = cluster.reading["throttle_rates"] or ()
+    every = cluster.reading["throttle_rates"] or ()
+    default = {r["side"]: r["bytes_per_s"] for r in every if r["source"] == "cluster-default"}
+    low, high = default.get("leader"), default.get("follower")
+    of_moves = low is not None and high == (low + 1 if low else 0)
+    left = {"broker", "cluster-default"} if of_moves else {"broker"}
+    rates = [rate for rate in every if rate["source"] in left]
     moving = any(row["moving"] for row in chain.from_iterable(cluster.rows.values()))
     if rates and not moving:
         limited = len({rate["broker"] for rate in rates})

@@ -57,7 +57,11 @@ ACB = brokers("a", "b", "c")
 EVEN = "1,2,3 2,3,1 3,1,2"
 FULL = ((1, 2, 3), (2, 3, 1), (3, 1, 2))
 LEAD = (1, 2, 3)
-RATE = ThrottleRate(1, ThrottleSide.LEADER, 2**20, RateSource.CLUSTER_DEFAULT)
+MARKED = (ThrottleSide.LEADER, 2**20), (ThrottleSide.FOLLOWER, 2**20 + 1)
+"""A default rate as a run of moves sets it."""
+STANDING = tuple(ThrottleRate(1, side, 2**20, RateSource.CLUSTER_DEFAULT) for side in ThrottleSide)
+"""A default rate that somebody set to stay."""
+OWN = ThrottleRate(2, ThrottleSide.LEADER, 2**20, RateSource.BROKER)
 
 
 def well(name: str, assignment: str = EVEN, **found: Any) -> Any:
@@ -137,8 +141,11 @@ STATES = {
             )
         },
     ),
-    "tilted": cluster(
-        topic(tuple((1 + n % 2, 3) for n in range(60)), "left"), nodes=brokers("a", "a", "b")
+    "tilted": replace(
+        cluster(
+            topic(tuple((1 + n % 2, 3) for n in range(60)), "left"), nodes=brokers("a", "a", "b")
+        ),
+        throttle_rates=STANDING,
     ),
     # Broker 4 is to be empty, nobody drains broker 5, and a run of moves did not tidy up.
     "moved": replace(
@@ -150,12 +157,22 @@ STATES = {
             nodes=(*brokers("a", "b", "c", "b"), Broker(5, "c", cordoned=True)),
             defaults=SAFE,
         ),
-        throttle_rates=(RATE, replace(RATE, broker=2)),
+        throttle_rates=(
+            *(
+                ThrottleRate(b, *rate, RateSource.CLUSTER_DEFAULT)
+                for b in (1, 2)
+                for rate in MARKED
+            ),
+            ThrottleRate(3, ThrottleSide.LEADER, 2**10, RateSource.STATIC),
+        ),
     ),
     # The next broker takes over all that the lost one led: 10 leaders, where 4 are possible.
-    "ring": cluster(
-        topic(tuple((n % 4 + 1, (n + 1) % 4 + 1) for n in range(40)), "round"),
-        nodes=brokers("a", "b", "c", "d"),
+    "ring": replace(
+        cluster(
+            topic(tuple((n % 4 + 1, (n + 1) % 4 + 1) for n in range(40)), "round"),
+            nodes=brokers("a", "b", "c", "d"),
+        ),
+        throttle_rates=(*STANDING, OWN),
     ),
 }
 
@@ -188,6 +205,7 @@ EXPECTED = {
     ("moved", "5", "cordon-left", 0),
     ("moved", "slow", "throttle-left", 3),
     ("moved", "moved", "throttle-rate-left", 2),
+    ("ring", "ring", "throttle-rate-left", 1),
     ("prod", "astray", "leader-not-preferred", 1),
     ("prod", "single", "replication-below-policy", 3),
     ("prod", "single", "replication-single", 3),

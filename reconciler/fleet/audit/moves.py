@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet.audit.rules import Check, apply_checks, say
 from reconciler.fleet.audit.topics import TOPIC
-from reconciler.model import ThrottleSide
+from reconciler.model import RateSource, ThrottleSide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,14 +32,26 @@ def check_throttles() -> Iterator[Check]:
 
 
 def find_idle_rates(topics: DataFrame, clusters: DataFrame) -> DataFrame:
-    """Return a finding for each cluster with throttle rates while nothing moves. Out: `findings`.
+    """Return a finding for each cluster with rates left over while nothing moves. Out: `findings`.
 
-    Shuffles: a row for each cluster and task.
+    Left over are the rates that `moves status` names: of single brokers, and a cluster default with
+    the mark of moves (`DefaultRate`). Another default, and a rate in server.properties, are to
+    stay. Shuffles: a row for each cluster and task.
     """
     moving = topics.groupBy("cluster").agg(F.sum("moving").alias("moving"))
-    rated = clusters.where(F.size("throttle_rates") > 0).join(moving, "cluster", how="inner")
-    brokers = F.array_distinct(F.transform("throttle_rates", lambda rate: rate["broker"]))
-    lowest = F.array_min(F.transform("throttle_rates", lambda rate: rate["bytes_per_s"]))
+    leader, follower = map(_find_default, ThrottleSide)
+    marked = clusters.withColumn("marked", follower == leader + (leader > 0).cast("long"))
+    left = F.filter(
+        "throttle_rates",
+        lambda rate: (
+            (rate["source"] == RateSource.BROKER)
+            | ((rate["source"] == RateSource.CLUSTER_DEFAULT) & F.col("marked"))
+        ),
+    )
+    rated = marked.withColumn("left_over", left).where(F.size("left_over") > 0)
+    rated = rated.join(moving, "cluster", how="inner")
+    brokers = F.array_distinct(F.transform("left_over", lambda rate: rate["broker"]))
+    lowest = F.array_min(F.transform("left_over", lambda rate: rate["bytes_per_s"]))
     check = Check(
         "throttle-rate-left",
         F.col("moving") == 0,
@@ -49,6 +61,15 @@ def find_idle_rates(topics: DataFrame, clusters: DataFrame) -> DataFrame:
         subject="cluster",
     )
     return apply_checks(rated, [check])
+
+
+def _find_default(side: ThrottleSide) -> Column:
+    """Return the cluster default of one side; null if there is none."""
+    rates = F.filter(
+        "throttle_rates",
+        lambda rate: (rate["side"] == side) & (rate["source"] == RateSource.CLUSTER_DEFAULT),
+    )
+    return F.array_min(F.transform(rates, lambda rate: rate["bytes_per_s"]))
 
 
 def find_stalled(

@@ -103,9 +103,9 @@ _ALL = (
         "throttle-rate-left",
         _NOTE,
         _HYGIENE,
-        "Brokers limit replication only while something moves.",
+        "While nothing moves, no throttle rate of moves or of a single broker is set.",
         "run reconciler moves status, which shows each rate; moves settle removes a rate of moves,"
-        " and moves unthrottle any other",
+        " and moves unthrottle --broker that of a broker",
     ),
     AuditRule(
         "drain-unfinished",
