@@ -156,7 +156,7 @@ class Journal:
         self._note("quota", quota)
         self._say(
             f"the account exceeded controller_mutation_rate: {count(quota.left, 'step')} left, "
-            f"waiting {approximate_duration(quota.seconds)} as the brokers ask"
+            f"waiting {approximate_duration(max(1, quota.seconds))} as the brokers ask"
         )
 
     def _watch(self, watched: MovesWatched) -> None:
