@@ -278,7 +278,7 @@ OUTSIDE = (
     r"set broker.rack on (?:it|them)",
     r"set \S+=true on all brokers and controllers first",
     r"choose another name",
-    r"plan again once the replicas on broker .* are in sync",
+    r"plan again once the replicas on brokers? .* are in sync",
     r"make both say the same",
 )
 """What edits no spec: what somebody does on the cluster, or decides."""
