@@ -222,16 +222,17 @@ def test_both_sides_of_a_rate_that_somebody_else_sets_meanwhile_are_said(
     leader: int, follower: int | None, said: str
 ) -> None:
     play = make(sizes=SLOW)
-
-    def change() -> None:
-        rates = {ThrottleSide.LEADER: leader, ThrottleSide.FOLLOWER: follower}
-        play.cluster.rates = {side: rate for side, rate in rates.items() if rate is not None}
-        play.cluster._publish()
-
-    play.cluster.at(20, change)
+    play.cluster.at(20, lambda: set_sides(play, leader, follower))
     assert end_run(run(play)).exit_code == 0
     (text,) = texts(play, MovesNote.RATE_CHANGED)
     assert text.startswith(f"the rate is now {said}")
+
+
+def set_sides(play: Play, leader: int | None, follower: int | None) -> None:
+    """Let another tool set the default rate of each side; None for no rate."""
+    rates = {ThrottleSide.LEADER: leader, ThrottleSide.FOLLOWER: follower}
+    play.cluster.rates = {side: rate for side, rate in rates.items() if rate is not None}
+    play.cluster._publish()
 
 
 @pytest.mark.parametrize(
@@ -248,13 +249,7 @@ def test_the_half_of_its_own_rate_that_stays_is_said(
     leader: int | None, follower: int, half: str
 ) -> None:
     play = make(sizes=SLOW)
-
-    def change() -> None:
-        rates = {ThrottleSide.LEADER: leader, ThrottleSide.FOLLOWER: follower}
-        play.cluster.rates = {side: rate for side, rate in rates.items() if rate is not None}
-        play.cluster._publish()
-
-    play.cluster.at(20, change)
+    play.cluster.at(20, lambda: set_sides(play, leader, follower))
     assert end_run(run(play)).exit_code == 0
     (text,) = texts(play, MovesNote.RATE_CHANGED)
     assert f"; reconciler {half}, so it stays after the moves; to remove it then: " in text
