@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -163,7 +164,8 @@ def build_plan(
     Errors: UsageError if the state has no sizes or rates to weigh by; ClusterError if the state is
     of another cluster than the estate expects.
     """
-    from reconciler.plan import plan_cluster
+    from reconciler.plan.approval import keep_approved
+    from reconciler.plan.cluster import assemble_once, plan_cluster
 
     entry = find_cluster(estate, cluster)
     refuse_other_cluster(entry, state)
@@ -176,7 +178,7 @@ def build_plan(
         only=only,
         weigh=weigh,
         remarks=estate.findings,
-        approved=approved,
+        settle=partial(keep_approved, approved) if approved else assemble_once,
     )
     return replace(plan, commit=commit)
 

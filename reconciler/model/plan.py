@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from reconciler.errors import Finding
-    from reconciler.model.cluster import Assignment, Broker
+    from reconciler.model.cluster import Assignment, Broker, TopicSpec
     from reconciler.model.moves import PlannedMoves
 
 
@@ -39,6 +39,15 @@ class RiskNote:
         if not self.acknowledged:
             return "not acknowledged"
         return "acknowledged" + (" before this request" if self.acknowledged_before else "")
+
+    def with_consent(
+        self, spec: TopicSpec, before: object = None, after: object = None
+    ) -> RiskNote:
+        """Return the risk with what a spec says about it. In: both values of the field."""
+        entry = spec.find_entry(self.risk, self.field, before, after)
+        if entry is None:
+            return self
+        return replace(self, acknowledged=True, acknowledged_before=entry in spec.standing)
 
 
 @dataclass(frozen=True, slots=True)

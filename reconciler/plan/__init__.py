@@ -6,12 +6,12 @@ Forbidden here: clients, and anything that would change a cluster.
 
 from typing import TYPE_CHECKING
 
+from reconciler.diff.guards import list_refusals
 from reconciler.exports import export_lazily
 from reconciler.model import brokers_of, is_deletion, steps_of
 from reconciler.plan.build import Placing, assemble_plan
 from reconciler.plan.cluster import plan_cluster
 from reconciler.plan.codec import decode_plan, encode_plan, fingerprint_plan
-from reconciler.plan.guards import list_refusals
 from reconciler.plan.policy import judge_changes
 from reconciler.plan.text import paint_outcome, render_text
 from reconciler.plan.view import PlanView, TopicView, describe_shift, view_plan

@@ -18,7 +18,7 @@ from reconciler.placement import (
     place_replicas,
     prefer_rows,
 )
-from reconciler.plan.guards import list_refused_fields
+from reconciler.plan.change_guards import list_refused_fields
 from reconciler.plan.risks import assess_risks, note_unused, refuse_unaccepted
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reconciler.diff import PLAN_MOVES
 from reconciler.errors import Finding, Severity
 from reconciler.model import PlannedDrain, steps_of
 from reconciler.units import count
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from reconciler.diff import Drain
     from reconciler.errors import Location
     from reconciler.model import Broker, ClusterState, Plan, PlannedTopic, TopicSpec
-    from reconciler.spec import ClusterEntry
 
     Rows = Iterable[Collection[int]]
 
@@ -121,22 +119,6 @@ def note_drains(plan: Plan, state: ClusterState, where: Location) -> Iterator[Fi
         if not drain.replicas and not drain.stays:
             yield _note_empty(brokers[drain.broker], state, where)
     yield from _warn_of_lost_racks(plan, brokers, where)
-
-
-def note_pending_drains(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
-    """Say in a plan of changes which brokers a plan of moves is to drain."""
-    for number in sorted(entry.drain_brokers):
-        held = {name: _count(number, topic.assignment) for name, topic in state.topics.items()}
-        topics = sum(map(bool, held.values()))
-        if topics:
-            yield Finding(
-                "moves-pending",
-                f"broker {number} is to be drained, and holds "
-                f"{count(sum(held.values()), 'replica')} of {count(topics, 'topic')}",
-                f"plan it with {PLAN_MOVES}",
-                entry.where("drain_brokers"),
-                Severity.NOTE,
-            )
 
 
 def _note_empty(broker: Broker, state: ClusterState, where: Location) -> Finding:

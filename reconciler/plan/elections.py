@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.diff import eligible_brokers
+from reconciler.diff.guards import check_means, refuse_plan
+from reconciler.diff.notes import note_failed_directories
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model import EMPTY, Plan, PlannedTopic, Scope, TopicImage, is_chosen, list_unmatched
 from reconciler.placement import measure_balance
-from reconciler.plan.cluster import note_failed_directories
-from reconciler.plan.guards import require_means
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def assemble_elections(
         notes=tuple(note_failed_directories(entry, state)),
         scope=Scope(topics),
     )
-    return require_means(entry, plan, state)
+    return refuse_plan(plan, check_means(entry, plan, state))
 
 
 def _note_unable(

@@ -10,13 +10,23 @@ from typing import TYPE_CHECKING
 from reconciler.diff import (
     Drain,
     MoveDiff,
-    TopicDiff,
     diff_moves,
     eligible_brokers,
     keep_drained_topics,
     managed_overrides,
     raise_internal_topics,
     read_min_insync,
+)
+from reconciler.diff.guards import check_means, refuse_plan, spell_refused
+from reconciler.diff.notes import (
+    INTERNAL_FACTOR,
+    assume_defaults,
+    concerns,
+    note_failed_directories,
+    note_internal_topics,
+    note_left,
+    note_scope,
+    note_unregistered,
 )
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model import (
@@ -47,21 +57,9 @@ from reconciler.placement import (
     measure_balance,
     move_replicas,
 )
-from reconciler.plan.cluster import (
-    INTERNAL_FACTOR,
-    assume_defaults,
-    concerns,
-    note_failed_directories,
-    note_internal_topics,
-    note_left,
-    note_scope,
-    note_unregistered,
-)
 from reconciler.plan.drains import note_drains, plan_drains
 from reconciler.plan.forecast import forecast_moves
-from reconciler.plan.guards import list_refused_fields, require_means
 from reconciler.plan.move_guards import guard_moves, judge_lists, name_rate, refuse_default
-from reconciler.plan.risks import find_consent
 from reconciler.policy import ChangeFacts, TopicFacts
 from reconciler.spec import PolicyEngine
 from reconciler.units import count
@@ -145,8 +143,7 @@ def add_cost(
     replicas together. In: `made_by`, the command that makes the plan.
     """
     unseen = (note for note in state.notes if note.rule == UNSEEN)
-    refusals = (replace(note, severity=Severity.ERROR) for note in unseen)
-    plan = replace(plan, refusals=(*plan.refusals, *refusals))
+    plan = refuse_plan(plan, (replace(note, severity=Severity.ERROR) for note in unseen))
     if plan.moves is not None:
         moves = replace(plan.moves, forecast=forecast_moves(plan, state), made_by=made_by)
         plan = replace(plan, moves=moves)
@@ -159,10 +156,9 @@ def add_cost(
             default is None or default.is_of_moves
         ):
             found += judge_lists(_list_unused(state), entry.name)
-        refused = [each for each in found if each.severity is Severity.ERROR]
-        noted = [each for each in found if each not in refused]
-        plan = replace(plan, refusals=(*plan.refusals, *refused), notes=(*plan.notes, *noted))
-    return require_means(entry, guard_moves(plan, allowed_moves(entry), entry.where), state)
+        plan = refuse_plan(plan, found)
+    plan = guard_moves(plan, allowed_moves(entry), entry.where)
+    return refuse_plan(plan, check_means(entry, plan, state))
 
 
 def allowed_moves(entry: ClusterEntry) -> MovePolicy:
@@ -442,7 +438,8 @@ def _plan_topic(
 def _list_refused(diff: MoveDiff) -> tuple[RefusedField, ...]:
     if not diff.refusals:
         return ()
-    return list_refused_fields(TopicDiff(diff.spec, diff.state, changes=diff.changes))
+    fields = ((change.path, change.found, change.desired) for change in diff.changes)
+    return spell_refused(diff.spec, fields)
 
 
 def _assess_risks(diff: MoveDiff, rows: Assignment, state: ClusterState) -> Iterator[RiskNote]:
@@ -451,18 +448,19 @@ def _assess_risks(diff: MoveDiff, rows: Assignment, state: ClusterState) -> Iter
     pairs = list(zip(diff.rows, rows, strict=True))
     if copied := sum(len(set(new) - set(old)) for old, new in pairs):
         what = f"{count(copied, 'replica')} {'is' if copied == 1 else 'are'} copied"
-        yield find_consent(diff.spec, RiskNote(Risk.TRAFFIC, what))
+        yield RiskNote(Risk.TRAFFIC, what).with_consent(diff.spec)
     if copied and config.get(UNCLEAN) == "true":
         what = (
             f"{UNCLEAN} is true: if the replicas in sync fail, a copy that is not complete may "
             "become leader, and what it lacks is lost"
         )
-        yield find_consent(diff.spec, RiskNote(Risk.DATA_LOSS, what, field=f"config.{UNCLEAN}"))
+        note = RiskNote(Risk.DATA_LOSS, what, field=f"config.{UNCLEAN}")
+        yield note.with_consent(diff.spec)
     if falls := [(len(old), len(new)) for old, new in pairs if len(new) < len(old)]:
         most, least = max(falls)
         what = f"a partition has {count(least, 'replica')}, where it had {most}"
         note = RiskNote(Risk.DURABILITY, what, field="replication_factor")
-        yield find_consent(diff.spec, note, most, least)
+        yield note.with_consent(diff.spec, most, least)
 
 
 def _lower_min_insync(diff: MoveDiff, rows: Assignment, state: ClusterState) -> int | None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reconciler.diff import diff_moves
+from reconciler.diff.notes import assume_defaults, note_failed_directories, note_unregistered
 from reconciler.errors import Finding, Location, PlanFileError
 from reconciler.files import ReplacedError, load_json
 from reconciler.model import TopicSpec
-from reconciler.plan.cluster import assume_defaults, note_failed_directories, note_unregistered
 from reconciler.plan.moves import add_cost, allowed_moves, compose_moves, list_notes
 from reconciler.spec import PolicyEngine
 from reconciler.units import count

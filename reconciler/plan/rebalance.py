@@ -9,6 +9,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from reconciler.diff import MoveDiff, diff_moves, eligible_brokers
+from reconciler.diff.notes import (
+    assume_defaults,
+    note_failed_directories,
+    note_internal_topics,
+    note_pending_internal,
+    note_unregistered,
+)
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model import (
     MoveKind,
@@ -20,13 +27,6 @@ from reconciler.model import (
     steps_of,
 )
 from reconciler.placement import MoveGoal, measure_balance, measure_quality, share_evenly
-from reconciler.plan.cluster import (
-    assume_defaults,
-    note_failed_directories,
-    note_internal_topics,
-    note_pending_internal,
-    note_unregistered,
-)
 from reconciler.plan.forecast import list_row_moves
 from reconciler.plan.moves import add_cost, allowed_moves, compose_moves, list_notes
 from reconciler.units import approximate_size, count, format_size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.diff import managed_overrides
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from reconciler.diff import TopicDiff
-    from reconciler.model import TopicSpec
 
 _RETENTION = ("retention.ms", "retention.bytes")
 
@@ -44,17 +42,7 @@ def assess_risks(
         what = f"keys move to other partitions{left}"
         notes.append(RiskNote(Risk.ORDERING, what, field="partitions"))
     notes += _failing_writes(before, after, diff.replication_factor)
-    return tuple(find_consent(diff.spec, note, *_find_values(diff, note)) for note in notes)
-
-
-def find_consent(
-    spec: TopicSpec, note: RiskNote, before: object = None, after: object = None
-) -> RiskNote:
-    """Return a risk with what its spec says about it. In: both values of the field that changes."""
-    entry = spec.find_entry(note.risk, note.field, before, after)
-    if entry is None:
-        return note
-    return replace(note, acknowledged=True, acknowledged_before=entry in spec.standing)
+    return tuple(note.with_consent(diff.spec, *_find_values(diff, note)) for note in notes)
 
 
 def _find_values(diff: TopicDiff, note: RiskNote) -> tuple[object, object]:

@@ -20,9 +20,9 @@ from reconciler.plan import (
     plan_moves,
     render_text,
 )
+from reconciler.plan.change_guards import ALWAYS, count_allowed, guard_changes, refuse_changes
 from reconciler.plan.elections import assemble_elections
 from reconciler.plan.github import list_outputs, render_github
-from reconciler.plan.guards import ALWAYS, count_allowed, guard_plan
 from reconciler.plan.markdown import render_markdown
 from reconciler.spec import ClusterEntry
 
@@ -47,7 +47,8 @@ def change(number: int, *, create: int = 0) -> Plan:
 
 
 def guard(made: Plan, percent: int | None) -> Plan:
-    return guard_plan(made, (), Guards(max_changed_percent=percent), LIVE, GUARD)
+    found = guard_changes(made, (), Guards(max_changed_percent=percent), LIVE, GUARD)
+    return refuse_changes(made, found, ())
 
 
 def test_up_to_the_share_a_plan_passes() -> None:

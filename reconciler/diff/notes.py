@@ -1,0 +1,194 @@
+"""What every plan says of its cluster and scope, whether it changes topics or moves replicas."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from reconciler.diff.drains import raise_internal_topics
+from reconciler.diff.moving import PLAN_MOVES, allow_moves
+from reconciler.errors import Finding, Severity
+from reconciler.model import MoveKind, brokers_of, steps_of
+from reconciler.spec import choose_catalogue
+from reconciler.units import count
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from reconciler.model import ClusterState, Plan, TopicSpec
+    from reconciler.spec import Changes, ClusterEntry
+
+LEFT_SHOWN = 10
+INTERNAL_FACTOR = "internal_replication_factor"
+"""The key of a cluster for the replicas of topics internal to Kafka."""
+
+
+def assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
+    """Give a state without defaults those of its Kafka version, with a note.
+
+    A cluster reports its defaults with the configs of any topic, so only a snapshot that was
+    written by hand has none.
+    """
+    if state.config_defaults or not state.topics:
+        return state
+    release = choose_catalogue(state.kafka_version or entry.kafka_version)
+    defaults = {n: key.default for n, key in release.keys.items() if key.default is not None}
+    what = f"the snapshot has no config_defaults, so those of Kafka {release.version} are assumed"
+    note = Finding("snapshot-assumed", what, severity=Severity.NOTE)
+    return replace(state, config_defaults=defaults, notes=(*state.notes, note))
+
+
+def concerns(note: Finding, plan: Plan) -> bool:
+    """Return whether a note is about something in a plan.
+
+    Other notes are not lost: `validate` shows those of an estate, `snapshot` those of a cluster.
+    """
+    if note.severity is not Severity.NOTE:
+        return True
+    match note.rule:
+        case "document-kind" | "topic-not-managed":
+            return False  # a document that no plan has a topic of
+        case "kafka-version-newer" | "kafka-version-older":
+            return False  # `entry.notes` repeats these for the cluster
+        case "cluster-rights":  # hidden topics matter only to placement: their load is unknown
+            return any(brokers_of(step) for topic in plan.topics for step in steps_of(topic))
+        case "sizes-unseen":  # a snapshot has it, whatever it is used for
+            return plan.weighed is not None or plan.moves is not None
+        case _:
+            return True
+
+
+def note_scope(changes: Changes, chosen: int, topics: int) -> Iterator[Finding]:
+    """Return a note on topics outside the plan.
+
+    In: the numbers of topics in the plan, and of those that it may cover.
+    """
+    if changes.everything:
+        what = f"{changes.everything}, so every topic is planned"
+    else:
+        since = changes.since
+        what = f"only specs that changed since {since} are planned: {chosen:,} of {topics:,} topics"
+    yield Finding("plan-scope", what, severity=Severity.NOTE)
+
+
+def note_left(changes: Changes, specs: Iterable[TopicSpec], plan: Plan) -> Iterator[Finding]:
+    """Return a note on live topics that left the estate. In: all specs of the cluster."""
+    left = sorted(changes.list_left(plan.cluster, specs).intersection(plan.unmanaged))
+    if left:
+        what = f"unmanaged since {changes.since}: {name_some(left)}; nothing is done to them"
+        way_out = (
+            "where one is to be deleted, write it with state: absent, and allow that by "
+            "guards.max_deletes"
+        )
+        yield Finding("topics-left", what, way_out, severity=Severity.NOTE)
+
+
+def name_some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LEFT_SHOWN:,} more" if len(names) > LEFT_SHOWN else ""
+    return ", ".join(names[:LEFT_SHOWN]) + more
+
+
+def note_unregistered(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
+    """Note the ids in clusters.yaml that no broker has. What they ask for is done already."""
+    known = {broker.id for broker in state.brokers}
+    excluded = entry.exclude_brokers - entry.drain_brokers
+    keys: dict[str, Collection[int]] = {
+        "capacity": entry.capacity.keys(),
+        "drain_brokers": entry.drain_brokers,
+        "exclude_brokers": excluded,
+    }
+    for key, ids in keys.items():
+        gone = sorted(set(ids) - known)
+        if not gone:
+            continue
+        listed = ", ".join(map(str, gone))
+        brokers = f"no broker {listed} is" if len(gone) == 1 else f"no brokers {listed} are"
+        line = "the line" if len(gone) == len(ids) else f"{listed} from {key}"
+        what = f"{brokers} registered: gone already, or a typo"
+        way_out = f"remove {line}"
+        if not state.lists_fenced:
+            have = "has" if len(gone) == 1 else "have"
+            what = f"{brokers} alive or {have} replicas: stopped, gone already, or a typo"
+            way_out += ", unless such a broker is to come back"
+        yield Finding("broker-not-registered", what, way_out, entry.where(key), Severity.NOTE)
+
+
+def note_failed_directories(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
+    """Warn of log directories that are offline, where they were read, and of the replicas there."""
+    failed = state.failed_directories
+    offline: Counter[int] = Counter()
+    for topic in state.topics.values():
+        offline.update(chain.from_iterable(state.find_offline(topic)))
+    for broker, paths in sorted(failed.items()):
+        many = len(paths) > 1
+        directories = "log directories" if many else "log directory"
+        what = (
+            f"{directories} {', '.join(paths)} of broker {broker} {'are' if many else 'is'} offline"
+        )
+        if offline[broker]:
+            are = "is" if offline[broker] == 1 else "are"
+            what += f", and {count(offline[broker], 'replica')} there {are} not in sync"
+        yield Finding(
+            "directory-offline",
+            what,
+            "replace the disk and restart the broker; or move these replicas to other brokers: "
+            "reconciler rebalance --offline-replicas",
+            entry.location,
+            Severity.WARNING,
+        )
+
+
+def note_internal_topics(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
+    """Note internal topics with fewer replicas than most other topics, unless a key raises them."""
+    least = {
+        name: min(map(len, topic.assignment))
+        for name, topic in sorted(state.topics.items())
+        if topic.assignment
+    }
+    others = sorted(least[name] for name in least.keys() & state.user_topics.keys())
+    if entry.internal_replication_factor is not None or not others:
+        return
+    usual = others[(len(others) - 1) // 2]
+    thin = {n: least[n] for n in least if state.topics[n].internal and least[n] < usual}
+    if not thin:
+        return
+    listed = ", ".join(f"{name} has {factor}" for name, factor in thin.items())
+    way_out = f"write {INTERNAL_FACTOR}: {usual} below this cluster in clusters.yaml"
+    if entry.moves is None or MoveKind.REPLICATION not in entry.moves.allow:
+        way_out += f", {allow_moves([MoveKind.REPLICATION], entry.moves)}"
+    yield Finding(
+        "internal-replication",
+        f"internal topics have fewer replicas than most topics, which have {usual}: {listed}",
+        f"{way_out}, and plan it with {PLAN_MOVES}",
+        entry.location,
+        Severity.NOTE,
+    )
+
+
+def note_pending_internal(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
+    """Say in a plan that does not raise them which internal topics a plan of moves is to raise."""
+    factor, where = entry.internal_replication_factor, entry.where(INTERNAL_FACTOR)
+    if names := [spec.name for spec in raise_internal_topics(factor, where, state)]:
+        what = f"{INTERNAL_FACTOR} {factor} is pending for {', '.join(names)}"
+        yield Finding("moves-pending", what, f"plan it with {PLAN_MOVES}", where, Severity.NOTE)
+
+
+def note_pending_drains(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
+    """Say in a plan of changes which brokers a plan of moves is to drain."""
+    for number in sorted(entry.drain_brokers):
+        held = {
+            name: sum(number in row for row in topic.assignment)
+            for name, topic in state.topics.items()
+        }
+        topics = sum(map(bool, held.values()))
+        if topics:
+            yield Finding(
+                "moves-pending",
+                f"broker {number} is to be drained, and holds "
+                f"{count(sum(held.values()), 'replica')} of {count(topics, 'topic')}",
+                f"plan it with {PLAN_MOVES}",
+                entry.where("drain_brokers"),
+                Severity.NOTE,
+            )
