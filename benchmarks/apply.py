@@ -23,7 +23,7 @@ from timing import (
     write_estate,
 )
 
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 ROUNDS = 3
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 import reconciler
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 Rows = list[list[int]]
 

@@ -6,7 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 
 TOPICS = 20
 CLUSTERS = """\

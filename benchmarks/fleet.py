@@ -97,7 +97,7 @@ def run_stage(stage: str, place: Path, scale: Scale) -> dict[str, Any]:
 
 
 def run_on_spark(stage: str, place: Path, scale: Scale, master: str) -> dict[str, Any]:
-    from reconciler.fleet.lake import Lake
+    from reconciler.fleet.lake.lake import Lake
     from reconciler.fleet.session import Engine, open_session
 
     began = time.perf_counter()
@@ -153,7 +153,7 @@ def read(lake: Any, place: Path, scale: Scale) -> dict[str, Any]:
 
 
 def plan(lake: Any, place: Path, scale: Scale) -> dict[str, Any]:
-    from reconciler.api import load_estate
+    from reconciler.api.planning import load_estate
     from reconciler.fleet import tables
     from reconciler.fleet.jobs import plan_collection
 
@@ -175,7 +175,7 @@ def digest(lake: Any) -> dict[str, Any]:
 
 
 def audit(lake: Any, place: Path, scale: Scale) -> dict[str, Any]:
-    from reconciler.api import load_estate
+    from reconciler.api.planning import load_estate
     from reconciler.fleet import tables
     from reconciler.fleet.jobs import audit_collection
 
@@ -185,7 +185,7 @@ def audit(lake: Any, place: Path, scale: Scale) -> dict[str, Any]:
 
 def night(lake: Any, place: Path, scale: Scale) -> dict[str, Any]:
     """Plan, audit, compare and show the latest collection in one session."""
-    from reconciler.api import load_estate
+    from reconciler.api.planning import load_estate
     from reconciler.cli.fleet.page import write_page
     from reconciler.fleet.jobs import audit_collection, plan_collection
     from reconciler.fleet.tracing import trace_collections

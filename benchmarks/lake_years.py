@@ -38,17 +38,11 @@ from reconciler.fleet.generator.state import (
     write_topics,
 )
 from reconciler.fleet.generator.topics import draw_cluster_topics
-from reconciler.fleet.lake import (
-    HISTORY,
-    PLAN,
-    STATE,
-    Lake,
-    LocalStore,
-    choose_kept,
-    compact_lake,
-    start_attempt,
-)
-from reconciler.fleet.lake.attempts import publish_now
+from reconciler.fleet.lake.attempts import HISTORY, PLAN, STATE, publish_now, start_attempt
+from reconciler.fleet.lake.care import compact_lake
+from reconciler.fleet.lake.inventory import choose_kept
+from reconciler.fleet.lake.lake import Lake
+from reconciler.fleet.lake.stores import LocalStore
 from reconciler.fleet.rows import make_table, write_specs
 from reconciler.fleet.session import Engine, open_session
 from reconciler.fleet.tracing import (

@@ -17,21 +17,17 @@ from typing import TYPE_CHECKING
 from placement_bounds import bound_cluster, bound_takeovers, bound_topics, count_takeovers
 from placement_java import JavaPlacer
 
-from reconciler.model import Broker
-from reconciler.placement import (
-    STRATEGIES,
-    Problem,
-    Wish,
-    check_placement,
-    count_load,
-    measure_balance,
-)
+from reconciler.model.cluster import Broker
+from reconciler.placement.check import check_placement
+from reconciler.placement.measure import measure_balance
+from reconciler.placement.problem import Problem, Wish, count_load
+from reconciler.placement.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from reconciler.model import Assignment
+    from reconciler.model.cluster import Assignment
 
     Rows = Mapping[str, Assignment]
 

@@ -12,13 +12,13 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from reconciler.placement import count_load
+from reconciler.placement.problem import count_load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.model import Assignment, Broker
-    from reconciler.placement import Problem, Wish
+    from reconciler.model.cluster import Assignment, Broker
+    from reconciler.placement.problem import Problem, Wish
 
 
 @dataclass(frozen=True, slots=True)

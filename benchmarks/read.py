@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from timing import HEAP, LIMIT, RECONCILER, SIZES, describe, ratio, time_process, write_estate
 
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 ROUNDS = 5
 

@@ -11,17 +11,12 @@ import sys
 import time
 from dataclasses import replace
 
-from reconciler.model import Broker
-from reconciler.placement import STRATEGIES, Problem, Wish, count_load
-from reconciler.placement.moving import (
-    MoveGoal,
-    MoveProblem,
-    MoveWish,
-    check_moves,
-    count_moves,
-    least_moves,
-    move_replicas,
-)
+from reconciler.model.cluster import Broker
+from reconciler.placement.moving.check import check_moves, count_moves, least_moves
+from reconciler.placement.moving.moves import move_replicas
+from reconciler.placement.moving.problem import MoveGoal, MoveProblem, MoveWish
+from reconciler.placement.problem import Problem, Wish, count_load
+from reconciler.placement.strategies import STRATEGIES
 
 SIZES = (10_000, 30_000, 100_000)
 PARTITIONS = 100

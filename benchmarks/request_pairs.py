@@ -14,13 +14,15 @@ from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING
 
-from reconciler.model import Broker
-from reconciler.placement import Problem, Wish, count_load, place_replicas, prefer_rows
+from reconciler.model.cluster import Broker
+from reconciler.placement.given_rows import prefer_rows
+from reconciler.placement.problem import Problem, Wish, count_load
+from reconciler.placement.strategies import place_replicas
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.model import Assignment
+    from reconciler.model.cluster import Assignment
 
     Rows = Mapping[str, Assignment]
     Brokers = tuple[Broker, ...]

@@ -58,8 +58,9 @@ print(json.dumps([len(set(entered)), len(entered) - len(set(entered))]), file=st
 RUN = "from reconciler.cli.app import run"
 
 PLACE = """
-from reconciler.model import Broker
-from reconciler.placement import Problem, Wish, count_load, place_replicas
+from reconciler.model.cluster import Broker
+from reconciler.placement.problem import Problem, Wish, count_load
+from reconciler.placement.strategies import place_replicas
 brokers = tuple(Broker(b, f"r{b % 3}") for b in range(6))
 def pose(existing):
     return Problem(brokers, *count_load([existing]), (Wish("a", existing, 1, 3),))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import KafkaError, Message
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 HISTORY = (
     NewTopic(

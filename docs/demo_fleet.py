@@ -13,13 +13,13 @@ import yaml
 from confluent_kafka.admin import AdminClient, NewTopic
 from stage import ROOT, Stage, open_stage
 
-from reconciler.model import Broker
+from reconciler.model.cluster import Broker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 PAGE = ROOT / "build" / "demo-fleet.html"
 LAKE, PLANS = "lake", "plans"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from reconciler.cli.sandbox import StartProgress
 from reconciler.cli.terminal import fold_to_screen, print_error, show_cursor, wants_colour
 from reconciler.errors import ReconcilerError
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.places import DATA, open_run
 from reconciler.styling import strip_colours
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from types import FrameType
 
-    from reconciler.model import Broker
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import Broker
+    from reconciler.sandbox.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = Path(sys.executable).with_name("reconciler")

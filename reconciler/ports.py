@@ -10,17 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from reconciler.model import (
-        Answer,
-        ClusterState,
-        MovesReading,
-        Place,
-        Replicas,
-        Step,
-        ThrottleList,
-        TopicState,
-        TopicUsage,
-    )
+    from reconciler.model.cluster import ClusterState, Replicas, TopicState, TopicUsage
+    from reconciler.model.moves import MovesReading, Place, ThrottleList
+    from reconciler.model.outcomes import Answer
+    from reconciler.model.steps import Step
 
 
 class ClusterReader(Protocol):

@@ -6,9 +6,11 @@ import enum
 import inspect
 import re
 from collections import Counter, defaultdict
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-import reconciler.model
+from reconciler import model
 from reconciler.cli.schema import SCHEMAS
 from reconciler.fleet.tables import FACTS, TABLES
 
@@ -26,8 +28,14 @@ the keys of files, by schema ([schemas/](../schemas/)), and the columns of table
 
 def render_glossary() -> str:
     """Return the page: every noun, then the words of each enum."""
-    named = [getattr(reconciler.model, name) for name in sorted(reconciler.model.__all__)]
-    nouns = [noun for noun in named if inspect.isclass(noun)]
+    modules = (import_module(f"{model.__name__}.{m.name}") for m in iter_modules(model.__path__))
+    owned = (
+        noun
+        for module in modules
+        for name, noun in inspect.getmembers(module, inspect.isclass)
+        if noun.__module__ == module.__name__ and not name.startswith("_")
+    )
+    nouns = sorted(owned, key=lambda noun: noun.__name__)
     places = find_places()
     lines = [HEAD, "", "| word | means | appears as |", "|---|---|---|"]
     lines += [

@@ -12,7 +12,7 @@ import pytest
 from schedule import FilesTogether, rank
 
 from reconciler.errors import forget_secrets
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 CLUSTER_FIXTURES = {"cluster3", "cluster6", "moving", "quiet3"}
 TESTS = Path(__file__).parent
@@ -158,7 +158,7 @@ def moving() -> Iterator[Moving]:
 @pytest.fixture
 def brief_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure write rates over a second: a plan of moves waits that long, and 10 s by default."""
-    from reconciler.kafka import KafkaReader
+    from reconciler.kafka.reader import KafkaReader
 
     monkeypatch.setitem(KafkaReader.read_moves.__kwdefaults__, "interval_s", 1.0)
 

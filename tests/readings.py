@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reconciler.model import (
-    Broker,
+from reconciler.model.cluster import Broker
+from reconciler.model.moves import (
     MovesReading,
     RateSource,
     Reassignment,

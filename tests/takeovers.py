@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.model import Assignment, Broker
+    from reconciler.model.cluster import Assignment, Broker
 
 
 class Takeovers(NamedTuple):

@@ -27,12 +27,12 @@ from table import render, write_between_markers
 from tool import Missing, Place, Step, Tool
 from topicctl import Topicctl
 
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 TOOLS: tuple[Tool, ...] = (Reconciler(), OpenTofu(), Topicctl(), Jikkou(), KafkaScripts())
 PROPERTIES = {"log.retention.check.interval.ms": "1000"}  # the default of 5 min is long to watch

@@ -27,7 +27,7 @@ from table import write_between_markers, write_row
 from tool import Missing, Place
 from under_traffic.world import World
 
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

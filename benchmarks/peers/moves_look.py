@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 SET_BY_SOMEBODY = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG.value,

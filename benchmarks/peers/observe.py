@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 TWO_HOURS_MS = 2 * 60 * 60 * 1000
 CALM_S = 3.0  # a cluster that looks the same for so long has done what it was asked

@@ -4,17 +4,3 @@ Belongs here: choosing files, defaults and profiles as a person would, writing a
 few lines as possible, and amending documents of people without a change to the rest. Forbidden
 here: contact with a cluster, and reading or writing any file: estates come and go as texts.
 """
-
-from reconciler.adopt.convert import TOOLS, convert_topics
-from reconciler.adopt.draft import Adoption, EstateDraft, open_draft
-from reconciler.adopt.live import AdoptionRequest, adopt_topics
-
-__all__ = [
-    "TOOLS",
-    "Adoption",
-    "AdoptionRequest",
-    "EstateDraft",
-    "adopt_topics",
-    "convert_topics",
-    "open_draft",
-]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.adopt.profiles import Shared
-    from reconciler.spec import Catalogue
+    from reconciler.spec.configs import Catalogue
 
 CLUSTERS_HEADER = """\
 # The clusters, and what their topics inherit.

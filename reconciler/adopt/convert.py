@@ -18,8 +18,10 @@ from reconciler.adopt.new_topics import add_documents
 from reconciler.adopt.profiles import choose_profile, extract_shared, list_own_keys
 from reconciler.adopt.spelling import render_topic
 from reconciler.errors import Location, sort_findings
-from reconciler.model import TopicSpec
-from reconciler.spec import SANDBOX, check_name, choose_catalogue, find_collisions
+from reconciler.model.cluster import TopicSpec
+from reconciler.spec.clusters import SANDBOX
+from reconciler.spec.configs import choose_catalogue
+from reconciler.spec.names import check_name, find_collisions
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
     from reconciler.adopt.converters.source import Follow, ForeignTopic, Source
     from reconciler.adopt.draft import EstateDraft
     from reconciler.errors import Finding
-    from reconciler.spec import Catalogue, Estate
+    from reconciler.spec.configs import Catalogue
+    from reconciler.spec.estate import Estate
 
 TOOLS: Mapping[str, Callable[[Source], None]] = MappingProxyType(
     {

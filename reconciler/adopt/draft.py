@@ -7,13 +7,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, show_path
-from reconciler.spec import parse_estate
+from reconciler.spec.estate import parse_estate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.errors import Finding
-    from reconciler.spec import Estate
+    from reconciler.spec.estate import Estate
 
 
 @dataclass(frozen=True, slots=True)

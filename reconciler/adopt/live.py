@@ -15,10 +15,12 @@ from reconciler.adopt.draft import Adoption
 from reconciler.adopt.new_topics import add_topics
 from reconciler.adopt.profiles import extract_shared
 from reconciler.adopt.written_topics import restrict_topics, update_topics
-from reconciler.diff import diff_topics
+from reconciler.changes.topics import diff_topics
 from reconciler.errors import Finding, Location, Severity
-from reconciler.model import is_chosen
-from reconciler.spec import SANDBOX, ClusterEntry, choose_catalogue, recognise_line, spell_line
+from reconciler.model.plan import is_chosen
+from reconciler.spec.catalogue import recognise_line, spell_line
+from reconciler.spec.clusters import SANDBOX, ClusterEntry
+from reconciler.spec.configs import choose_catalogue
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -26,9 +28,10 @@ if TYPE_CHECKING:
 
     from reconciler.adopt.desired import DesiredTopic
     from reconciler.adopt.draft import EstateDraft
-    from reconciler.diff import TopicDiff
-    from reconciler.model import ClusterState
-    from reconciler.spec import Catalogue, Estate
+    from reconciler.changes.topics import TopicDiff
+    from reconciler.model.cluster import ClusterState
+    from reconciler.spec.configs import Catalogue
+    from reconciler.spec.estate import Estate
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from reconciler.adopt.desired import DesiredTopic
     from reconciler.adopt.draft import EstateDraft
-    from reconciler.spec import Catalogue
+    from reconciler.spec.configs import Catalogue
 
 
 SPLIT_FROM = 3_000_000

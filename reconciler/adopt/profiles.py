@@ -9,15 +9,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.spelling import humanise
-from reconciler.model import EMPTY
+from reconciler.model.cluster import EMPTY
 from reconciler.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from reconciler.adopt.desired import DesiredTopic
-    from reconciler.model import TopicSpec
-    from reconciler.spec import Catalogue
+    from reconciler.model.cluster import TopicSpec
+    from reconciler.spec.configs import Catalogue
 
 
 Items = frozenset[tuple[str, str]]

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
     from reconciler.adopt.desired import DesiredTopic
     from reconciler.adopt.draft import EstateDraft
-    from reconciler.model import TopicSpec
-    from reconciler.spec import Catalogue, Estate, WrittenTopic
+    from reconciler.model.cluster import TopicSpec
+    from reconciler.spec.configs import Catalogue
+    from reconciler.spec.documents import WrittenTopic
+    from reconciler.spec.estate import Estate
 
 _COUNTS = ("partitions", "replication_factor")
 

@@ -19,9 +19,9 @@ from reconciler.errors import UsageError, show_path
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reconciler.adopt import Adoption, EstateDraft
+    from reconciler.adopt.draft import Adoption, EstateDraft
     from reconciler.errors import Finding
-    from reconciler.model import ClusterState
+    from reconciler.model.cluster import ClusterState
 
 _SUFFIXES = {".yaml", ".yml", ".json"}
 
@@ -42,11 +42,9 @@ def adopt_cluster(
     instead of the cluster. `ignore` leaves topics out and adds them to `ignore` of clusters.yaml.
     Errors: as `load_estate` and `take_snapshot`; UsageError if the cluster's address is unknown.
     """
-    from reconciler import adopt as stage
+    from reconciler.adopt.live import AdoptionRequest, adopt_topics
 
-    request = stage.AdoptionRequest(
-        cluster, topics, assignments, bootstrap_servers, ignore=tuple(ignore)
-    )
+    request = AdoptionRequest(cluster, topics, assignments, bootstrap_servers, ignore=tuple(ignore))
     draft = _open_draft(Path(path))
     if against is not None:
         state = read_snapshot(against)
@@ -56,7 +54,7 @@ def adopt_cluster(
         state = _read_unknown(cluster, Path(path), bootstrap_servers)
     if cluster in draft.estate.clusters:
         refuse_other_cluster(draft.estate.clusters[cluster], state)
-    return stage.adopt_topics(draft, state, request)
+    return adopt_topics(draft, state, request)
 
 
 def convert_files(tool: str, source: str | Path, path: str | Path) -> Adoption:
@@ -64,10 +62,10 @@ def convert_files(tool: str, source: str | Path, path: str | Path) -> Adoption:
 
     Errors: as `load_estate`, also for the files of the tool.
     """
-    from reconciler import adopt as stage
+    from reconciler.adopt.convert import convert_topics
 
     draft = _open_draft(Path(path))
-    return stage.convert_topics(draft, tool, _read_foreign_files(Path(source)), _follow)
+    return convert_topics(draft, tool, _read_foreign_files(Path(source)), _follow)
 
 
 def write_adoption(adoption: Adoption, path: str | Path) -> None:
@@ -77,7 +75,7 @@ def write_adoption(adoption: Adoption, path: str | Path) -> None:
 
 def _open_draft(path: Path) -> EstateDraft:
     """Read the estate to change; a missing directory counts as empty."""
-    from reconciler.adopt import open_draft
+    from reconciler.adopt.draft import open_draft
 
     return open_draft(read_estate_files(path) if path.exists() else {}, str(path))
 
@@ -112,8 +110,9 @@ def _follow(file: str, named: str) -> tuple[str, bytes | Finding | None]:
 def _read_unknown(cluster: str, path: Path, bootstrap_servers: str | None) -> ClusterState:
     """Read an entire cluster that is not in clusters.yaml, without security settings."""
     from reconciler.errors import Location
-    from reconciler.kafka import KafkaReader, connect
-    from reconciler.spec import ClusterEntry
+    from reconciler.kafka.connection import connect
+    from reconciler.kafka.reader import KafkaReader
+    from reconciler.spec.clusters import ClusterEntry
 
     if bootstrap_servers is None:
         way_out = "name it there, or say --bootstrap-servers or --against"

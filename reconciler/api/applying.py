@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from reconciler.api.records import ApplyRecord
-    from reconciler.apply import Applied, MovesNoted, MovesWatched, QuotaExceeded, StepAnswered
+    from reconciler.apply.ending import Applied, QuotaExceeded, StepAnswered
+    from reconciler.apply.moving.events import MovesNoted, MovesWatched
     from reconciler.errors import Finding
-    from reconciler.kafka import Connection, KafkaReader, Waiting
-    from reconciler.model import Plan
+    from reconciler.kafka.connection import Connection
+    from reconciler.kafka.lock import Waiting
+    from reconciler.kafka.reader import KafkaReader
+    from reconciler.model.plan import Plan
     from reconciler.ports import Lease
-    from reconciler.spec import Estate
+    from reconciler.spec.estate import Estate
 
     Observe = Callable[[StepAnswered | QuotaExceeded | MovesNoted | MovesWatched], None]
 
@@ -52,8 +55,9 @@ def apply_plan(
     Errors: RefusedPlanError, StalePlanError, LockHeldError and ClusterError, all of them before
     anything is written; AuditError with the ending, if the audit topic does not take the record.
     """
-    from reconciler.apply import end_run
-    from reconciler.kafka import GROUP, MOVES_GROUP, KafkaReader
+    from reconciler.apply.ending import end_run
+    from reconciler.kafka.lock import GROUP, MOVES_GROUP
+    from reconciler.kafka.reader import KafkaReader
 
     record = record or begin_record(plan)
     connection = open_connection(estate, plan.cluster, bootstrap_servers)
@@ -109,7 +113,8 @@ def check_apply(
     Errors: UsageError for a cluster that the estate does not name; ClusterError with everything
     that is missing.
     """
-    from reconciler.kafka import GROUP, MOVES_GROUP, Holder, KafkaReader, hold_lock
+    from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, hold_lock
+    from reconciler.kafka.reader import KafkaReader
     from reconciler.kafka.writer import check_audit_topic
 
     specs = estate.topics_for(cluster)
@@ -147,8 +152,7 @@ def check_apply(
 
 def _check_rights(plan: Plan, reader: KafkaReader) -> None:
     """Refuse if a right for a step of a plan is missing. Errors: ClusterError."""
-    from reconciler.model import Verb
-    from reconciler.plan import is_deletion, steps_of
+    from reconciler.model.steps import Verb, is_deletion, steps_of
 
     steps = [step for topic in plan.topics for step in steps_of(topic)]
     if plan.moves is not None:
@@ -164,7 +168,7 @@ def _prepare(
     plan: Plan, connection: Connection, reader: KafkaReader, observe: Observe, *, skip_refused: bool
 ) -> Callable[..., Applied]:
     """Return the work of a plan that moves nothing."""
-    from reconciler.apply import run_plan
+    from reconciler.apply.engine import run_plan
     from reconciler.kafka.writer import KafkaWriter
 
     writer = KafkaWriter(connection)
@@ -175,7 +179,7 @@ def _make_moves(
     plan: Plan, connection: Connection, reader: KafkaReader, observe: Observe, **options: Any
 ) -> Applied:
     """Do the work of a plan of moves."""
-    from reconciler.apply import run_moves
+    from reconciler.apply.moving.run import run_moves
     from reconciler.kafka.mover import KafkaMover
 
     mover = KafkaMover(connection)
@@ -195,7 +199,7 @@ def _hold_lock(
     """Hold a lock of the cluster under the name in the record."""
     if timeout_s is None:
         return nullcontext()
-    from reconciler.kafka import Holder, hold_lock
+    from reconciler.kafka.lock import Holder, hold_lock
 
     author = record.author
     holder = Holder(

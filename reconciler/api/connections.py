@@ -9,9 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.errors import Finding
-    from reconciler.kafka import Connection
-    from reconciler.model import ClusterState, TopicSpec
-    from reconciler.spec import ClusterEntry, Estate
+    from reconciler.kafka.connection import Connection
+    from reconciler.model.cluster import ClusterState, TopicSpec
+    from reconciler.spec.clusters import ClusterEntry
+    from reconciler.spec.estate import Estate
 
 
 class SpecSource(Protocol):
@@ -53,14 +54,14 @@ def open_connection(
 
     `client` replaces the client properties of the estate.
     """
-    from reconciler.kafka import connect
-    from reconciler.spec import SANDBOX
+    from reconciler.kafka.connection import connect
+    from reconciler.spec.clusters import SANDBOX
 
     entry = find_cluster(estate, cluster)
     if client is not None:
         entry = replace(entry, client=client)
     if cluster == SANDBOX and bootstrap_servers is None:
-        from reconciler.sandbox import require_sandbox
+        from reconciler.sandbox.control import require_sandbox
 
         bootstrap_servers = require_sandbox().bootstrap_servers
     return connect(entry, bootstrap_servers=bootstrap_servers)
@@ -69,8 +70,8 @@ def open_connection(
 def open_address(bootstrap_servers: str) -> Connection:
     """Connect to a cluster of no estate, without TLS and without an account."""
     from reconciler.errors import Location
-    from reconciler.kafka import connect
-    from reconciler.spec import ClusterEntry
+    from reconciler.kafka.connection import connect
+    from reconciler.spec.clusters import ClusterEntry
 
     name = bootstrap_servers.partition(",")[0]
     entry = ClusterEntry(name, Location("--bootstrap-servers", 1))

@@ -56,7 +56,7 @@ def write_texts(estate: Path, texts: Mapping[str, str]) -> None:
 
 def read_file(path: Path, shown: str) -> bytes | Finding:
     """Read a file up to just over the size limit, or return why it cannot be read."""
-    from reconciler.spec import FILE_BYTES
+    from reconciler.spec.syntax import FILE_BYTES
 
     try:
         if not stat.S_ISREG(path.stat().st_mode):

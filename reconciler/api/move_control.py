@@ -16,10 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from reconciler.api.records import RunRecord
-    from reconciler.apply import Ending
-    from reconciler.kafka import Connection, Waiting
-    from reconciler.model import Answer, MovesReading, Place, Plan
-    from reconciler.moves import Leftover, MovesReport, PlannedRow, Settlement, Unsettled
+    from reconciler.apply.ending import Ending
+    from reconciler.kafka.connection import Connection
+    from reconciler.kafka.lock import Waiting
+    from reconciler.model.moves import MovesReading, Place
+    from reconciler.model.outcomes import Answer
+    from reconciler.model.plan import Plan
+    from reconciler.moves.decisions import PlannedRow, Settlement, Unsettled
+    from reconciler.moves.progress import MovesReport
+    from reconciler.moves.throttles import Leftover
 
 T = TypeVar("T")
 
@@ -98,8 +103,8 @@ class MoveControl:
     """
 
     def __init__(self, connection: Connection) -> None:
-        from reconciler.kafka import KafkaReader
         from reconciler.kafka.mover import KafkaMover
+        from reconciler.kafka.reader import KafkaReader
 
         self._connection = connection
         self._mover = KafkaMover(connection)
@@ -147,7 +152,7 @@ class MoveControl:
 
     def find_rows(self, plan: Plan) -> tuple[PlannedRow, ...]:
         """Return where the rows of a plan are. Topics that were created again are left out."""
-        from reconciler.moves import find_rows
+        from reconciler.moves.decisions import find_rows
 
         named = {t.name: t.before.topic_id for t in plan.topics if t.before is not None}
         present = self._reader.read_topic_ids(named)
@@ -161,8 +166,8 @@ class MoveControl:
         left if none of its replicas from before is in sync. The lock of a run of moves is taken if
         it is free. A run that holds it does not send the rows again, and goes on with others.
         """
-        from reconciler.model import AnswerKind
-        from reconciler.moves import RowState, explain_keeping
+        from reconciler.model.outcomes import AnswerKind
+        from reconciler.moves.decisions import RowState, explain_keeping
 
         with ExitStack() as locks:
             locks.enter_context(self._lock(locking))
@@ -223,7 +228,7 @@ class MoveControl:
 
         A reading has the view of one broker, and that may be older than the move.
         """
-        from reconciler.moves import RowState
+        from reconciler.moves.decisions import RowState
 
         views = self._reader.read_views({row.place[0] for row in rows}).values() if rows else ()
         confirmed = []
@@ -249,7 +254,7 @@ class MoveControl:
         throughout, the lock of apply while throttles are removed. Moves of others are not waited
         for, and the throttles that they use stay.
         """
-        from reconciler.moves import find_settlement, find_traces
+        from reconciler.moves.decisions import find_settlement, find_traces
 
         with self._lock(locking, of_moves=True):
             moved, stopped = self._await_moves(stop_after_s, observe)
@@ -276,7 +281,7 @@ class MoveControl:
         Only the lock of apply is taken: they are not those of a run of moves, which may be under
         way. Errors: ClusterError if what was chosen has changed since, or something uses it now.
         """
-        from reconciler.moves import choose_removals
+        from reconciler.moves.throttles import choose_removals
 
         topics = [each.topic for each in chosen if each.topic is not None]
         brokers = [each.broker for each in chosen if each.broker is not None]
@@ -311,7 +316,8 @@ class MoveControl:
         self, stop_after_s: float | None, observe: Callable[[MovesReport], None]
     ) -> tuple[set[str], str]:
         """Wait for moves that are throttled by name. Returns their topics, and why it stopped."""
-        from reconciler.moves import find_effect, find_settlement, measure_moves
+        from reconciler.moves.decisions import find_effect, find_settlement
+        from reconciler.moves.progress import measure_moves
 
         started = time.monotonic()
         topics: set[str] = set()
@@ -334,8 +340,8 @@ class MoveControl:
         self, topics: Collection[str], specified: Mapping[str, str]
     ) -> Iterator[Unsettled]:
         """Find topics whose min.insync.replicas is below their spec, as during a move."""
-        from reconciler.model import MIN_INSYNC
-        from reconciler.moves import Unsettled
+        from reconciler.model.moves import MIN_INSYNC
+        from reconciler.moves.decisions import Unsettled
 
         named = sorted(set(topics) & specified.keys())
         for view in list(self._reader.read_views(named, named).values())[:1] if named else ():
@@ -350,8 +356,8 @@ class MoveControl:
 
         A topic with rows in flight keeps it: without it, brokers would refuse acks=all.
         """
-        from reconciler.model import MIN_INSYNC
-        from reconciler.moves import RowState
+        from reconciler.model.moves import MIN_INSYNC
+        from reconciler.moves.decisions import RowState
 
         lowered = plan.moves.min_insync if plan.moves is not None else {}
         if not lowered:
@@ -391,7 +397,7 @@ class MoveControl:
         return tuple(sorted(wanted))
 
     def _unset_lists(self, topics: Sequence[str]) -> None:
-        from reconciler.model import ThrottleSide
+        from reconciler.model.moves import ThrottleSide
 
         unset = dict.fromkeys((side.list_key for side in ThrottleSide), None)
         for batch in _cut(topics):
@@ -414,7 +420,7 @@ class MoveControl:
             yield
             return
         from reconciler.api.authors import find_author
-        from reconciler.kafka import GROUP, MOVES_GROUP, Holder, hold_lock
+        from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, hold_lock
 
         author = find_author()
         since = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
@@ -433,7 +439,7 @@ class MoveControl:
 
 def _repeat(send: Callable[[], Answer]) -> Answer:
     """Send a request again while it is certain that nothing was sent."""
-    from reconciler.model import AnswerKind
+    from reconciler.model.outcomes import AnswerKind
 
     for _ in range(TRIES):
         answer = send()
@@ -445,7 +451,7 @@ def _repeat(send: Callable[[], Answer]) -> Answer:
 
 def _refuse(answers: Mapping[str, Answer]) -> None:
     """Raise a finding for each answer that says that nothing was done. Errors: ClusterError."""
-    from reconciler.model import AnswerKind
+    from reconciler.model.outcomes import AnswerKind
 
     way_out = "check the rights of the account (docs/permissions.md) and the brokers' logs"
     findings = [
@@ -463,7 +469,7 @@ def _say(answer: Answer) -> str:
 
 def _shows_rate(reading: MovesReading, bytes_per_s: int | None) -> bool:
     """Return whether all brokers without a rate of their own have a rate from the default."""
-    from reconciler.model import RateSource
+    from reconciler.model.moves import RateSource
 
     shown = [each for each in reading.rates if each.source is RateSource.CLUSTER_DEFAULT]
     if bytes_per_s is None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.kafka import Connection
-    from reconciler.model import MovesReading
-    from reconciler.moves import MovesReport
+    from reconciler.kafka.connection import Connection
+    from reconciler.model.moves import MovesReading
+    from reconciler.moves.progress import MovesReport
 
 WINDOW_S = 30.0
 """The time over which rates are measured: a broker may send nothing for ten seconds."""
@@ -30,8 +30,8 @@ def watch_moves(connection: Connection, every_s: float) -> Iterator[MovesReport]
     From the second report on, rates are measured over WINDOW_S, or since the report before if that
     is longer ago. Errors: as `read_moves`.
     """
-    from reconciler.kafka import MovesReader
-    from reconciler.moves import measure_moves
+    from reconciler.kafka.moves import MovesReader
+    from reconciler.moves.progress import measure_moves
 
     reader = MovesReader(connection)
     kept: list[MovesReading] = []

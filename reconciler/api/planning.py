@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from reconciler.api.connections import SpecSource
-    from reconciler.model import ClusterState, Commit, Place, Plan, Replicas
-    from reconciler.placement import Weigh
-    from reconciler.plan import Approval
-    from reconciler.spec import Base, Changes, Estate
+    from reconciler.model.cluster import ClusterState, Replicas
+    from reconciler.model.moves import Place
+    from reconciler.model.plan import Commit, Plan
+    from reconciler.placement.weigh import Weigh
+    from reconciler.planfile.approval import Approval
+    from reconciler.spec.base import Base
+    from reconciler.spec.changes import Changes
+    from reconciler.spec.estate import Estate
 
 
 def load_estate(path: str | Path = "topics", base: Base | None = None) -> Estate:
@@ -27,7 +31,7 @@ def load_estate(path: str | Path = "topics", base: Base | None = None) -> Estate
     Errors: SpecError with every finding; UsageError if the path does not exist.
     """
     from reconciler.api.estate_files import read_estate_files
-    from reconciler.spec import parse_estate
+    from reconciler.spec.estate import parse_estate
 
     return parse_estate(read_estate_files(Path(path)), str(Path(path)), base)
 
@@ -54,8 +58,8 @@ def read_cluster(
     Errors: UsageError for a cluster that the estate does not name, ClusterError if it cannot be
     read or grants too little.
     """
-    from reconciler.diff import list_doubts
-    from reconciler.kafka import KafkaReader
+    from reconciler.diff.fields import list_doubts
+    from reconciler.kafka.reader import KafkaReader
 
     specs = estate.topics_for(cluster)
     names = [spec.name for spec in specs]
@@ -164,8 +168,8 @@ def build_plan(
     Errors: UsageError if the state has no sizes or rates to weigh by; ClusterError if the state is
     of another cluster than the estate expects.
     """
-    from reconciler.plan.approval import keep_approved
-    from reconciler.plan.cluster import assemble_once, plan_cluster
+    from reconciler.changes.plan import assemble_once, plan_cluster
+    from reconciler.planfile.approval import keep_approved
 
     entry = find_cluster(estate, cluster)
     refuse_other_cluster(entry, state)
@@ -199,7 +203,7 @@ def build_moves(
     Errors: UsageError if the cluster allows no moves; ClusterError if the state is of another
     cluster than the estate expects.
     """
-    from reconciler.plan import plan_moves
+    from reconciler.moves.plan import plan_moves
 
     entry = find_cluster(estate, cluster)
     refuse_other_cluster(entry, state)
@@ -232,7 +236,7 @@ def plan_rebalance(
     `every_topic`. Same input, same plan. Errors: UsageError for what the cluster does not allow or
     have; ClusterError if the state is of another cluster than the estate expects.
     """
-    from reconciler.plan import plan_rebalance
+    from reconciler.moves.rebalance import plan_rebalance
 
     entry = find_cluster(estate, cluster)
     refuse_other_cluster(entry, state)
@@ -254,7 +258,7 @@ def plan_rows(
 
     `state` is as for `plan_rebalance`. Errors: as there.
     """
-    from reconciler.plan import plan_rows
+    from reconciler.moves.reassignments import plan_rows
 
     entry = find_cluster(estate, cluster)
     refuse_other_cluster(entry, state)
@@ -264,7 +268,7 @@ def plan_rows(
 
 def read_rows(path: Path) -> Mapping[Place, Replicas]:
     """Read a file of kafka-reassign-partitions. Errors: PlanFileError with every error in it."""
-    from reconciler.plan import decode_rows
+    from reconciler.moves.reassignments import decode_rows
 
     content = path.read_bytes()
     # PowerShell saves an output as UTF-16, with a byte order mark.
@@ -281,8 +285,8 @@ def plan_elections(
     clusters.yaml says. Errors: UsageError for a cluster that the estate does not name; ClusterError
     if it cannot be read, grants too little, or is not the expected one.
     """
-    from reconciler.kafka import KafkaReader
-    from reconciler.plan import assemble_elections
+    from reconciler.kafka.reader import KafkaReader
+    from reconciler.moves.elections import assemble_elections
 
     entry, specs = find_cluster(estate, cluster), estate.topics_for(cluster)
     with open_connection(estate, cluster, bootstrap_servers) as connection:

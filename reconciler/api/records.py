@@ -17,8 +17,9 @@ from reconciler.api.authors import Author, find_author
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.apply import Ending
-    from reconciler.model import MovesReading, Plan
+    from reconciler.apply.ending import Ending
+    from reconciler.model.moves import MovesReading
+    from reconciler.model.plan import Plan
 
 MOST_TOPICS = 1_000
 """The limit of topics in a record: it stays well below the default max.message.bytes of 1 MiB."""
@@ -129,7 +130,8 @@ class ControlRecord(RunRecord):
 
 def begin_record(plan: Plan) -> ApplyRecord:
     """Begin the record of an apply, now."""
-    from reconciler.plan import fingerprint_plan, steps_of
+    from reconciler.model.steps import steps_of
+    from reconciler.planfile.codec import fingerprint_plan
 
     steps = Counter(str(step.verb) for topic in plan.topics for step in steps_of(topic))
     if plan.moves and plan.moves.cordons:
@@ -147,9 +149,9 @@ def begin_control(
     verb: ControlVerb, reading: MovesReading, rate_after: int | None, plan: Plan | None = None
 ) -> ControlRecord:
     """Begin the record of an intervention in the moves of a reading, now."""
-    from reconciler.model import UNLIMITED
-    from reconciler.moves import find_effect
-    from reconciler.plan import fingerprint_plan
+    from reconciler.model.moves import UNLIMITED
+    from reconciler.moves.decisions import find_effect
+    from reconciler.planfile.codec import fingerprint_plan
 
     def tell(rate: int | None) -> int | None:
         return None if rate is None or rate >= UNLIMITED else rate

@@ -8,17 +8,22 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reconciler.model import Outcome, OutcomeKind
+from reconciler.model.outcomes import Outcome, OutcomeKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from reconciler.apply import Applied
-    from reconciler.kafka import Connection, KafkaReader
-    from reconciler.model import Balance, ClusterState, Plan
-    from reconciler.rehearse import Machine, Rehearsal, Setup
-    from reconciler.sandbox import Cluster, StartObserver
-    from reconciler.spec import ClusterEntry
+    from reconciler.apply.ending import Applied
+    from reconciler.kafka.connection import Connection
+    from reconciler.kafka.reader import KafkaReader
+    from reconciler.model.cluster import ClusterState
+    from reconciler.model.plan import Balance, Plan
+    from reconciler.rehearse.needs import Machine
+    from reconciler.rehearse.rehearsal import Rehearsal
+    from reconciler.rehearse.setup import Setup
+    from reconciler.sandbox.cluster import Cluster
+    from reconciler.sandbox.shape import StartObserver
+    from reconciler.spec.clusters import ClusterEntry
 
 STARTING, SETTING_UP, APPLYING = "start", "set up", "apply"
 START_S, START_S_PER_BROKER = 120, 5
@@ -46,15 +51,12 @@ def rehearse_plan(
     not fit the state; ClusterError.
     """
     from reconciler.errors import FindingsError
-    from reconciler.kafka import KafkaReader
-    from reconciler.rehearse import choose_release, measure_needs, prepare_setup
-    from reconciler.sandbox import (
-        Silence,
-        choose_controller_ids,
-        find_release,
-        known_releases,
-        start_cluster,
-    )
+    from reconciler.kafka.reader import KafkaReader
+    from reconciler.rehearse.needs import measure_needs
+    from reconciler.rehearse.setup import choose_release, prepare_setup
+    from reconciler.sandbox.cluster import start_cluster
+    from reconciler.sandbox.jars import find_release, known_releases
+    from reconciler.sandbox.shape import Silence, choose_controller_ids
 
     _refuse_misfit(plan, state)
     progress = progress or Silence()
@@ -119,7 +121,10 @@ class _Stage:
         replan: Callable[[ClusterState], Plan] | None,
     ) -> Rehearsal:
         """Set the cluster up, apply the plan, and compare the result with the plan."""
-        from reconciler.rehearse import Rehearsal, bind_plan, compare_found, keep_known
+        from reconciler.rehearse.bind import bind_plan
+        from reconciler.rehearse.compare import compare_found
+        from reconciler.rehearse.rehearsal import Rehearsal
+        from reconciler.rehearse.setup import keep_known
 
         with self.stopwatch.measure(SETTING_UP):
             self._set_up()
@@ -152,7 +157,7 @@ class _Stage:
     def _set_up(self) -> None:
         """Create the topics, then stop and cordon brokers to match the real cluster."""
         from reconciler.kafka.writer import cordon_brokers
-        from reconciler.rehearse import plan_setup
+        from reconciler.rehearse.bind import plan_setup
 
         self.progress.enter(f"setting up {len(self.setup.topics):,} topics")
         created = self._apply(plan_setup(self.setup, self.cluster.cluster_id))
@@ -168,11 +173,11 @@ class _Stage:
         cordon_brokers(self.connection, self.setup.cordoned)
 
     def _apply(self, plan: Plan) -> Applied:
-        from reconciler import apply as stage
+        from reconciler.apply.engine import run_plan
         from reconciler.kafka.writer import KafkaWriter
 
         writer = KafkaWriter(self.connection)
-        return stage.run_plan(plan, self.reader, writer, time, skip_refused=True)
+        return run_plan(plan, self.reader, writer, time, skip_refused=True)
 
     def _read(self, is_there: Callable[[ClusterState], bool]) -> ClusterState:
         """Read the cluster until `is_there`, because a broker can lag behind the controller."""
@@ -191,8 +196,8 @@ class _Stage:
         replan: Callable[[ClusterState], Plan] | None,
     ) -> tuple[str, ...]:
         """Name the topics that a second run would change: with a new plan, or the same one."""
-        from reconciler.plan import steps_of
-        from reconciler.rehearse import keep_known
+        from reconciler.model.steps import steps_of
+        from reconciler.rehearse.setup import keep_known
 
         if replan is None:
             again = self._apply(bound).outcomes
@@ -206,24 +211,24 @@ class _Stage:
 def _connect(cluster: Cluster) -> Connection:
     """Connect to the throwaway cluster, and to no other: its id is expected."""
     from reconciler.errors import Location
-    from reconciler.kafka import connect
-    from reconciler.spec import ClusterEntry
+    from reconciler.kafka.connection import connect
+    from reconciler.spec.clusters import ClusterEntry
 
     entry = ClusterEntry("rehearsal", Location("rehearsal", 1), cluster_id=cluster.cluster_id)
     return connect(entry, bootstrap_servers=cluster.bootstrap_servers)
 
 
 def _ask_machine() -> Machine:
-    from reconciler.rehearse import Machine
-    from reconciler.sandbox import read_file_limit, read_free_memory_mb
+    from reconciler.rehearse.needs import Machine
+    from reconciler.sandbox.places import read_file_limit, read_free_memory_mb
 
     return Machine(read_free_memory_mb(), read_file_limit())
 
 
 def _refuse_misfit(plan: Plan, state: ClusterState | None) -> None:
     """Refuse a plan that apply would refuse in any case, and the state of another cluster."""
+    from reconciler.diff.guards import list_refusals
     from reconciler.errors import Finding, FindingsError, RefusedPlanError
-    from reconciler.plan import list_refusals
 
     if refusals := list_refusals(plan, skip_refused=True):
         raise RefusedPlanError(refusals)
@@ -235,7 +240,7 @@ def _refuse_misfit(plan: Plan, state: ClusterState | None) -> None:
 
 def _list_missing(plan: Plan, missing: Mapping[str, str]) -> Iterator[Outcome]:
     """List the planned topics that were not rehearsed, because they could not be set up."""
-    from reconciler.plan import steps_of
+    from reconciler.model.steps import steps_of
 
     for topic in plan.topics:
         if topic.name in missing and steps_of(topic):
@@ -245,7 +250,7 @@ def _list_missing(plan: Plan, missing: Mapping[str, str]) -> Iterator[Outcome]:
 
 def _measure(state: ClusterState, setup: Setup, excluded: Collection[int]) -> Balance | None:
     """Measure the balance of the topics that brokers show, over the eligible brokers."""
-    from reconciler.placement import measure_balance
+    from reconciler.placement.measure import measure_balance
 
     out = {*setup.dead, *setup.cordoned, *excluded}
     ids = [broker.id for broker in setup.brokers if broker.id not in out]

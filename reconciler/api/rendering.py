@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, assert_never
 
 if TYPE_CHECKING:
-    from reconciler.model import ClusterState, Plan
-    from reconciler.plan import Matrix
-    from reconciler.spec import Estate
+    from reconciler.model.cluster import ClusterState
+    from reconciler.model.plan import Plan
+    from reconciler.show.explain.matrix import Matrix
+    from reconciler.spec.estate import Estate
 
 PlanFormat = Literal["text", "json", "markdown", "github"]
 
@@ -17,7 +18,7 @@ def export_rows(plan: Plan, *, before: bool = False) -> str:
 
     `before`: the rows before the plan, to go back to them.
     """
-    from reconciler.plan import encode_rows
+    from reconciler.moves.reassignments import encode_rows
 
     return encode_rows(plan, before=before)
 
@@ -37,17 +38,18 @@ def render_plan(
     text; JSON and comments always list them. `width` is the longest line of a text, in characters,
     unless a name is longer; None does not break lines.
     """
-    from reconciler.plan import encode_plan, render_text
+    from reconciler.planfile.codec import encode_plan
+    from reconciler.show.text import render_text
 
     match format:
         case "json":
             return encode_plan(plan)
         case "markdown":
-            from reconciler.plan import render_markdown
+            from reconciler.show.markdown.page import render_markdown
 
             return render_markdown(plan, saved=saved)
         case "github":
-            from reconciler.plan import render_github
+            from reconciler.show.github import render_github
 
             return render_github(plan)
         case "text":
@@ -65,8 +67,8 @@ def explain_topic(
     """
     from difflib import get_close_matches
 
-    from reconciler import plan as stage
     from reconciler.errors import UsageError
+    from reconciler.show.explain.matrix import build_matrix
 
     known = {*state.topics, *(planned.name for planned in plan.topics)}
     if topic not in known:
@@ -74,18 +76,18 @@ def explain_topic(
         meant = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(f"{topic!r} is neither in the plan nor on {cluster}{meant}")
     spec = next((s for s in estate.topics_for(cluster) if s.name == topic), None)
-    return stage.build_matrix(topic, plan, state, spec=spec)
+    return build_matrix(topic, plan, state, spec=spec)
 
 
 def render_explanation(matrix: Matrix, *, width: int = 120, colour: bool = False) -> str:
     """Render an explanation as text, no line wider than `width` characters."""
-    from reconciler.plan import render_matrix
+    from reconciler.show.explain.text import render_matrix
 
     return render_matrix(matrix, width=width, colour=colour)
 
 
 def draw_explanation(matrix: Matrix) -> str:
     """Draw an explanation as a standalone SVG document."""
-    from reconciler.plan import draw_matrix
+    from reconciler.show.explain.picture import draw_matrix
 
     return draw_matrix(matrix)

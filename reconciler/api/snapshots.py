@@ -13,8 +13,8 @@ from reconciler.files import write_file
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.model import ClusterState
-    from reconciler.spec import Estate
+    from reconciler.model.cluster import ClusterState
+    from reconciler.spec.estate import Estate
 
 
 def take_snapshot(
@@ -24,7 +24,7 @@ def take_snapshot(
 
     Errors: as `read_cluster`. Cost: 0.3 ms of CPU for each topic.
     """
-    from reconciler.kafka import KafkaReader
+    from reconciler.kafka.reader import KafkaReader
 
     with open_connection(estate, cluster, bootstrap_servers) as connection:
         reader = KafkaReader(connection)
@@ -39,7 +39,7 @@ def read_snapshot(path: str | Path) -> ClusterState:
 
     Errors: SnapshotError with everything that is wrong with the file.
     """
-    from reconciler.snapshot import decode_snapshot, refuse_file
+    from reconciler.planfile.snapshot import decode_snapshot, refuse_file
 
     try:
         content = Path(path).read_bytes()
@@ -50,7 +50,7 @@ def read_snapshot(path: str | Path) -> ClusterState:
 
 def write_snapshot(state: ClusterState, path: str | Path) -> None:
     """Write a state as a snapshot file: completely, or not at all. Errors: SnapshotError."""
-    from reconciler.snapshot import encode_snapshot, refuse_file
+    from reconciler.planfile.snapshot import encode_snapshot, refuse_file
 
     try:
         write_file(Path(path), encode_snapshot(state))

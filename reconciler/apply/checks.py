@@ -7,18 +7,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reconciler.apply.convergence import compare_views
-from reconciler.diff import object_to_min_insync, object_to_use, read_min_insync
+from reconciler.changes.deletions import object_to_use
+from reconciler.diff.moving import object_to_min_insync, read_min_insync
 from reconciler.errors import Finding
-from reconciler.model import EMPTY, Verb
-from reconciler.plan import brokers_of, steps_of
-from reconciler.spec import choose_catalogue
+from reconciler.model.cluster import EMPTY
+from reconciler.model.steps import Verb, brokers_of, steps_of
+from reconciler.spec.configs import choose_catalogue
 from reconciler.units import count, describe_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.apply.convergence import Remaining
-    from reconciler.model import Broker, ClusterState, Plan, PlannedTopic, Step, TopicUsage
+    from reconciler.model.cluster import Broker, ClusterState, TopicUsage
+    from reconciler.model.plan import Plan, PlannedTopic
+    from reconciler.model.steps import Step
     from reconciler.ports import Clock, ClusterReader
 
 NAMED = 3

@@ -13,16 +13,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconciler.apply.kinds import kind_of, split_step
-from reconciler.diff import managed_overrides
+from reconciler.diff.fields import managed_overrides
 from reconciler.errors import ClusterError, Finding
-from reconciler.model import EMPTY, TopicImage, Verb
-from reconciler.plan import is_deletion, steps_of
+from reconciler.model.cluster import EMPTY
+from reconciler.model.plan import TopicImage
+from reconciler.model.steps import Verb, is_deletion, steps_of
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.model import Assignment, PlannedTopic, Step, TopicState
+    from reconciler.model.cluster import Assignment, TopicState
+    from reconciler.model.plan import PlannedTopic
+    from reconciler.model.steps import Step
     from reconciler.ports import Clock, ClusterReader
 
 LAGS_S = (0.5, 1.0, 2.0)  # for configs that arrive after their topic

@@ -19,14 +19,14 @@ from reconciler.errors import (
     UnapprovedPlanError,
     UsageError,
 )
-from reconciler.model import OutcomeKind
+from reconciler.model.outcomes import OutcomeKind
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.apply.moving.events import MovesSummary
-    from reconciler.model import AnswerKind, Outcome
+    from reconciler.model.outcomes import AnswerKind, Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,16 +37,19 @@ from reconciler.apply.convergence import Remaining, compare_slowest_views, compa
 from reconciler.apply.ending import Applied, QuotaExceeded, StepAnswered
 from reconciler.apply.kinds import make_batches, split_step
 from reconciler.apply.progress import Progress, judge_outcome
+from reconciler.diff.guards import list_refusals
 from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError, keep_interrupts
-from reconciler.model import EMPTY, Answer, AnswerKind, Outcome, OutcomeKind, Verb
-from reconciler.plan import is_deletion, list_refusals, steps_of
+from reconciler.model.cluster import EMPTY
+from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
+from reconciler.model.steps import Verb, is_deletion, steps_of
 from reconciler.side_by_side import run_side_by_side
 from reconciler.units import approximate_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from reconciler.model import Plan, PlannedTopic, Step
+    from reconciler.model.plan import Plan, PlannedTopic
+    from reconciler.model.steps import Step
     from reconciler.ports import Clock, ClusterReader, ClusterWriter, Lease
 
 IN_FLIGHT = 3  # also the most requests that a run without its lock may still send

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from reconciler.model import (
+from reconciler.model.plan import TopicImage
+from reconciler.model.steps import (
     STEPS,
     ConfigureTopic,
     CreateTopic,
@@ -20,7 +21,6 @@ from reconciler.model import (
     MoveReplicas,
     ReorderReplicas,
     Step,
-    TopicImage,
     Verb,
 )
 from reconciler.units import count
@@ -28,7 +28,7 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from reconciler.model import Replicas, TopicState
+    from reconciler.model.cluster import Replicas, TopicState
 
 # A broker shows the topics of one request together, and makes their logs before it reads what
 # follows. So everything goes into one request if it fits. If not, the first one is small: while

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconciler.apply.kinds import comes_before, kind_of, split_step
-from reconciler.model import Answer, AnswerKind, Outcome, OutcomeKind
-from reconciler.plan import steps_of
+from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
+from reconciler.model.steps import steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reconciler.apply.convergence import Remaining
-    from reconciler.model import PlannedTopic, Step
+    from reconciler.model.plan import PlannedTopic
+    from reconciler.model.steps import Step
 
 UNSEEN = "accepted; not every broker was seen to show it"
 REPEAT = "the brokers may still carry it out: run the same command again"

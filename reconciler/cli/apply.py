@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.applying import apply_plan, check_apply
+from reconciler.api.connections import find_cluster
+from reconciler.api.planning import load_estate
+from reconciler.api.records import begin_record
+from reconciler.api.rendering import render_plan
 from reconciler.cli import options
 from reconciler.cli.base import read_branch
 from reconciler.cli.journal import Journal
@@ -45,12 +49,12 @@ from reconciler.units import SECOND, count, format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reconciler.api import ApplyRecord
-    from reconciler.apply import Ending
+    from reconciler.api.records import ApplyRecord
+    from reconciler.apply.ending import Ending
     from reconciler.cli.planning import Planner
-    from reconciler.kafka import Waiting
-    from reconciler.model import Plan
-    from reconciler.spec import Estate
+    from reconciler.kafka.lock import Waiting
+    from reconciler.model.plan import Plan
+    from reconciler.spec.estate import Estate
 
 INTERRUPTED = 130
 NO_LOCK = "lock-unavailable"
@@ -197,7 +201,7 @@ def _apply_saved(wanted: Wanted, asked: ApplyOptions) -> Ending:
     if wanted.all_clusters or not {plan.cluster}.issuperset(wanted.clusters):
         others = ", ".join(wanted.clusters) or "all clusters"
         raise UsageError(f"the plan is for {plan.cluster}, not for {others}")
-    loaded = api.load_estate(asked.estate)
+    loaded = load_estate(asked.estate)
     refuse_other_specs(plan, asked.estate)
     return _apply(plan, loaded, asked)
 
@@ -207,7 +211,7 @@ def _check_each(planner: Planner, asked: ApplyOptions) -> int:
     code = 0
     for cluster in planner.clusters:
         try:
-            api.check_apply(
+            check_apply(
                 planner.estate,
                 cluster,
                 bootstrap_servers=asked.bootstrap_servers,
@@ -239,7 +243,7 @@ def _apply_each(planner: Planner, asked: ApplyOptions) -> int:
 
 
 def _try_to_apply(planner: Planner, cluster: str, asked: ApplyOptions) -> Ending:
-    from reconciler.apply import end_run
+    from reconciler.apply.ending import end_run
 
     try:
         plan = planner.make_plan(cluster).plan
@@ -256,9 +260,9 @@ def _apply(plan: Plan, loaded: Estate, asked: ApplyOptions, label: str = "") -> 
     """
     if asked.stop_after_s is not None and plan.moves is None:
         raise UsageError("--stop-after is for a plan of moves; this plan ends by itself")
-    text = api.render_plan(plan, colour=wants_colour(sys.stdout), width=fold_width())
+    text = render_plan(plan, colour=wants_colour(sys.stdout), width=fold_width())
     click.echo(text, color=True)
-    record = api.begin_record(plan)
+    record = begin_record(plan)
     with Journal(asked.journal, record) as log:
         ending = _run(plan, loaded, asked, log, record)
         # A second Ctrl-C or SIGTERM would cut the journal before its last line.
@@ -273,8 +277,9 @@ def _run(
     plan: Plan, loaded: Estate, asked: ApplyOptions, log: Journal, record: ApplyRecord
 ) -> Ending:
     """Get approval for a plan and apply it. Returns: the result, also after an error."""
-    from reconciler.apply import end_run
-    from reconciler.plan import fingerprint_plan, list_refusals
+    from reconciler.apply.ending import end_run
+    from reconciler.diff.guards import list_refusals
+    from reconciler.planfile.codec import fingerprint_plan
 
     try:
         found = fingerprint_plan(plan)
@@ -293,7 +298,7 @@ def _run(
         if not asked.auto_approve and (unapproved := _approve(plan, record.planned)):
             return unapproved
         log.show_progress()
-        applied = api.apply_plan(
+        applied = apply_plan(
             plan,
             loaded,
             bootstrap_servers=asked.bootstrap_servers,
@@ -315,9 +320,9 @@ def _run(
 
 def _refuse_outdated(plan: Plan, loaded: Estate, estate: Path, branch: str) -> None:
     """Refuse a plan that a branch no longer asks for. Errors: OutdatedPlanError."""
-    from reconciler.plan import find_outdated
+    from reconciler.changes.outdated import find_outdated
 
-    entry, specs = api.find_cluster(loaded, plan.cluster), loaded.topics_for(plan.cluster)
+    entry, specs = find_cluster(loaded, plan.cluster), loaded.topics_for(plan.cluster)
     now = read_branch(estate, plan.cluster, branch)
     if findings := find_outdated(plan, entry, specs, now):
         raise OutdatedPlanError(findings)
@@ -325,7 +330,7 @@ def _refuse_outdated(plan: Plan, loaded: Estate, estate: Path, branch: str) -> N
 
 def _refuse(plan: Plan, refusals: Sequence[Finding], others: int) -> Ending:
     """End a refused run: report that nothing was done, and how to apply the rest of the plan."""
-    from reconciler.apply import end_run
+    from reconciler.apply.ending import end_run
 
     ending = end_run(error=RefusedPlanError(refusals))
     way_out = ""
@@ -337,7 +342,7 @@ def _refuse(plan: Plan, refusals: Sequence[Finding], others: int) -> Ending:
 
 def _approve(plan: Plan, steps: int) -> Ending | None:
     """Ask for approval. Returns the result of the run unless the answer is yes."""
-    from reconciler.apply import Ended, Ending, end_run
+    from reconciler.apply.ending import Ended, Ending, end_run
 
     if error := find_no_terminal():
         return Ending(Ended.NOT_APPROVED, error=error)
@@ -431,7 +436,7 @@ def print_ending(ending: Ending, label: str = "", more: Sequence[str] = ()) -> N
 
     `more` is printed before the last line, which scripts show alone.
     """
-    from reconciler.plan import paint_outcome
+    from reconciler.show.text import paint_outcome
 
     on_stdout, shown = choose_paint(sys.stdout), ending.outcomes
     rows = ((paint_outcome(one.kind, on_stdout), f"{one.topic}  {one.text}") for one in shown)

@@ -22,8 +22,10 @@ from reconciler.errors import (
     UsageError,
     show_path,
 )
-from reconciler.model import SHORT
-from reconciler.spec import CLUSTERS_FILES, Base, Changes, load_clusters, recall_clusters
+from reconciler.model.cluster import SHORT
+from reconciler.spec.base import Base
+from reconciler.spec.changes import Changes, recall_clusters
+from reconciler.spec.documents import CLUSTERS_FILES, load_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

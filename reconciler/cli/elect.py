@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.connections import find_cluster
+from reconciler.api.planning import load_estate, plan_elections
 from reconciler.cli import options
 from reconciler.cli.plans import PlanFiles, Shown, print_plans
 from reconciler.cli.terminal import working
@@ -14,7 +15,7 @@ from reconciler.cli.terminal import working
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.api import PlanFormat
+    from reconciler.api.rendering import PlanFormat
 
 
 @click.command(cls=options.Command)
@@ -41,17 +42,15 @@ def command(
 
     ESTATE has the connection settings. ESTATE defaults to topics.
     """
-    from reconciler.plan import steps_of
+    from reconciler.model.steps import steps_of
 
     files = None if out is None else PlanFiles(out, is_many=False)
     if files is not None:
         files.check()
-    loaded = api.load_estate(estate)
-    api.find_cluster(loaded, cluster)
+    loaded = load_estate(estate)
+    find_cluster(loaded, cluster)
     with working(f"reading {cluster}"):
-        plan = api.plan_elections(
-            loaded, cluster, topics=topic, bootstrap_servers=bootstrap_servers
-        )
+        plan = plan_elections(loaded, cluster, topics=topic, bootstrap_servers=bootstrap_servers)
     elects = any(map(steps_of, plan.topics))
     if form == "text" and not elects:
         for planned in plan.topics:

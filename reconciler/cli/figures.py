@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.cli.plans import write_whole
 from reconciler.errors import FindingsError, UsageError
-from reconciler.metrics import (
-    ClusterFigures,
-    list_samples,
-    measure_plan,
-    measure_state,
-    render_metrics,
-)
+from reconciler.metrics.figures import ClusterFigures, list_samples, measure_plan, measure_state
+from reconciler.metrics.text import render_metrics
 
 if TYPE_CHECKING:
     from pathlib import Path

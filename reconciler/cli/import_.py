@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.adoption import adopt_cluster, convert_files, write_adoption
 from reconciler.cli import options
 from reconciler.cli.findings import render_findings
 from reconciler.cli.terminal import choose_paint, print_note, working
@@ -20,7 +20,7 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.adopt import Adoption
+    from reconciler.adopt.draft import Adoption
 
 _TOOLS = ("jikkou", "julie", "kafka-gitops", "strimzi", "topicctl")
 
@@ -64,10 +64,10 @@ def command(
     _check(paths, cluster, tool, live=bool(bootstrap_servers or against or assignments or ignore))
     estate = paths[-1]
     if tool is not None or cluster is None:  # `_check` guarantees that exactly one is None
-        adoption = api.convert_files(str(tool), paths[0], estate)
+        adoption = convert_files(str(tool), paths[0], estate)
     else:
         with working(f"reading {cluster}"):
-            adoption = api.adopt_cluster(
+            adoption = adopt_cluster(
                 estate,
                 cluster,
                 bootstrap_servers=bootstrap_servers,
@@ -79,7 +79,7 @@ def command(
     if dry_run:
         click.echo(_show_changes(estate, adoption.texts), nl=False)
     else:
-        api.write_adoption(adoption, estate)
+        write_adoption(adoption, estate)
     _report(adoption, cluster, estate, dry_run=dry_run)
 
 

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
-    from reconciler.api import RunRecord
-    from reconciler.apply import Ending, MovesNoted, MovesWatched, QuotaExceeded, StepAnswered
-    from reconciler.model import Outcome
+    from reconciler.api.records import RunRecord
+    from reconciler.apply.ending import Ending, QuotaExceeded, StepAnswered
+    from reconciler.apply.moving.events import MovesNoted, MovesWatched
+    from reconciler.model.outcomes import Outcome
 
 
 EVERY_S = 60.0
@@ -85,7 +86,7 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        from reconciler.apply import end_run
+        from reconciler.apply.ending import end_run
 
         if not self._ended:  # an unexpected error: without it, the file would look like a kill
             self.conclude(end_run(error=error))
@@ -110,7 +111,8 @@ class Journal:
 
     def observe(self, event: StepAnswered | QuotaExceeded | MovesNoted | MovesWatched) -> None:
         """Write one step's answer, and move the bar of its phase; or say what moves do."""
-        from reconciler.apply import MovesNoted, MovesWatched, QuotaExceeded
+        from reconciler.apply.ending import QuotaExceeded
+        from reconciler.apply.moving.events import MovesNoted, MovesWatched
 
         if isinstance(event, MovesNoted):
             self._note("moves", event)
@@ -130,7 +132,7 @@ class Journal:
         if self._bars is None:
             return
         if answered.phase not in self._tasks:
-            from reconciler.apply import PHASES
+            from reconciler.apply.kinds import PHASES
 
             title = PHASES[answered.phase]
             self._tasks[answered.phase] = self._bars.add_task(title, total=answered.total)
@@ -215,8 +217,8 @@ def read_last_run(file: Path, cluster: str) -> LastRun | None:
 
     A run without a last line ended as unknown. Errors: UsageError for a file that is no journal.
     """
-    from reconciler.apply import Ended, Ending
-    from reconciler.model import Outcome, OutcomeKind
+    from reconciler.apply.ending import Ended, Ending
+    from reconciler.model.outcomes import Outcome, OutcomeKind
 
     last: LastRun | None = None
     outcomes: list[Outcome] = []

@@ -37,7 +37,7 @@ def read_size(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 def read_release(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Return the Kafka release of an option, such as 4.1; refuse one that the sandbox lacks."""
-    from reconciler.sandbox import find_release
+    from reconciler.sandbox.jars import find_release
 
     if value is None:
         return None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.planning import load_estate
 from reconciler.cli.git import Checkout, GitError
 from reconciler.cli.options import Command, estate_argument
 from reconciler.cli.terminal import print_note
@@ -23,14 +23,14 @@ from reconciler.errors import (
     escape_unprintable,
     show_path,
 )
-from reconciler.spec import CLUSTERS_FILES
+from reconciler.spec.documents import CLUSTERS_FILES
 from reconciler.styling import set_columns
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.spec import WrittenTopic
+    from reconciler.spec.documents import WrittenTopic
 
     Owned = Mapping[str | None, Sequence[WrittenTopic]]
 
@@ -88,7 +88,7 @@ def command(
     ESTATE defaults to topics.
     """
     owned: dict[str | None, list[WrittenTopic]] = defaultdict(list)
-    for topic in api.load_estate(estate).written:
+    for topic in load_estate(estate).written:
         owner = topic.document.owner
         owned[None if owner is None else str(owner)].append(topic)
     if form == "text":

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.rendering import PlanFormat, draw_explanation, explain_topic, render_explanation
 from reconciler.cli import options
 from reconciler.cli.planning import Wanted, load_planner, report_failures
 from reconciler.cli.plans import PlanFiles, Shown, print_plans, write_whole
 from reconciler.cli.terminal import screen_width, wants_colour
 from reconciler.errors import UsageError
-from reconciler.model import is_chosen
+from reconciler.model.plan import is_chosen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reconciler.cli.planning import Made, Planner
-    from reconciler.placement import Weigh
-    from reconciler.plan import Matrix
+    from reconciler.placement.weigh import Weigh
+    from reconciler.show.explain.matrix import Matrix
 
 PENDING = 2
 
@@ -97,7 +97,7 @@ def command(
     only: Path | None,
     weigh: Weigh,
     moves: bool,
-    form: api.PlanFormat,
+    form: PlanFormat,
     unmanaged: bool,
     out: Path | None,
     explain: tuple[str, ...],
@@ -138,7 +138,7 @@ def command(
     planner = load_planner(wanted)
     made = planner.make_plans() if metrics_file is None else _measure(planner, metrics_file)
     matrices = [
-        api.explain_topic(planner.estate, p.cluster, p.state, p.plan, name)
+        explain_topic(planner.estate, p.cluster, p.state, p.plan, name)
         for p in made.plans
         for name in explain
     ]
@@ -148,7 +148,7 @@ def command(
     if form == "text":
         _explain(matrices)
     if svg is not None:
-        write_whole(svg, api.draw_explanation(matrices[0]))
+        write_whole(svg, draw_explanation(matrices[0]))
     if files is not None:
         for planned in made.plans:
             files.save(planned.plan)
@@ -172,12 +172,12 @@ def _measure(planner: Planner, file: Path) -> Made:
 def _explain(matrices: Iterable[Matrix]) -> None:
     colour = wants_colour(sys.stdout)
     for matrix in matrices:
-        text = api.render_explanation(matrix, width=screen_width(), colour=colour)
+        text = render_explanation(matrix, width=screen_width(), colour=colour)
         click.echo(f"\n{text}", nl=False, color=True)
 
 
 def _check_explain(
-    explain: tuple[str, ...], svg: Path | None, form: api.PlanFormat, wanted: Wanted
+    explain: tuple[str, ...], svg: Path | None, form: PlanFormat, wanted: Wanted
 ) -> None:
     """Refuse invalid combinations of options, before anything is read."""
     if svg is not None and len(explain) != 1:
@@ -196,8 +196,8 @@ def _check_explain(
 
 def exit_code(made: Made, *, detailed: bool) -> int:
     """Return 1 if something failed or is refused, 2 if changes are pending, if asked."""
-    from reconciler.model import has_steps
-    from reconciler.plan import list_refusals
+    from reconciler.diff.guards import list_refusals
+    from reconciler.model.steps import has_steps
 
     plans = [planned.plan for planned in made.plans]
     if made.failures or any(list_refusals(plan) for plan in plans):

@@ -6,23 +6,28 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from reconciler import api
+from reconciler.api.connections import find_cluster
+from reconciler.api.planning import build_moves, build_plan, load_estate, read_cluster
+from reconciler.api.snapshots import read_snapshot
 from reconciler.cli.base import find_changes, read_base, refuse_other_files
 from reconciler.cli.git import GitError, read_commit
 from reconciler.cli.plans import read_accepted, read_approval
 from reconciler.cli.terminal import print_error, print_note, working
 from reconciler.errors import ClusterError, Finding, ReconcilerError, Severity, UsageError
-from reconciler.model import list_unmatched
+from reconciler.model.plan import list_unmatched
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from reconciler.model import ClusterState, Commit, Plan
-    from reconciler.placement import Weigh
-    from reconciler.plan import Approval
-    from reconciler.spec import Base, Changes, Estate
+    from reconciler.model.cluster import ClusterState
+    from reconciler.model.plan import Commit, Plan
+    from reconciler.placement.weigh import Weigh
+    from reconciler.planfile.approval import Approval
+    from reconciler.spec.base import Base
+    from reconciler.spec.changes import Changes
+    from reconciler.spec.estate import Estate
 
 AT_ONCE = 8
 """The number of clusters to read in parallel."""
@@ -158,11 +163,11 @@ class Planner:
 
     def _read(self, cluster: str) -> ClusterState:
         if self.wanted.against is not None:
-            return api.read_snapshot(self.wanted.against)
+            return read_snapshot(self.wanted.against)
         servers = self.wanted.bootstrap_servers
         try:
             client = self._choose_client(cluster)
-            return api.read_cluster(
+            return read_cluster(
                 self.estate,
                 cluster,
                 bootstrap_servers=servers,
@@ -190,14 +195,14 @@ class Planner:
             "to it before this is merged"
         )
         way_out = "merge its entry first, then plan its topics"
-        where = api.find_cluster(self.estate, cluster).location
+        where = find_cluster(self.estate, cluster).location
         raise ClusterError([Finding("client-new", what, way_out, where)])
 
     def _note_client(self, cluster: str) -> Iterator[Finding]:
         """Yield a warning if the client of a cluster is another one than that of the base."""
         if self.base is None or cluster not in self.base.entries:
             return
-        entry, used = api.find_cluster(self.estate, cluster), self.base.entries[cluster].client
+        entry, used = find_cluster(self.estate, cluster), self.base.entries[cluster].client
         differing = [n for n in {*entry.client, *used} if entry.client.get(n) != used.get(n)]
         if differing:
             names = ", ".join(sorted(differing))
@@ -217,7 +222,7 @@ class Planner:
         return Planned(cluster, state, plan)
 
     def _build_moves(self, cluster: str, state: ClusterState) -> Plan:
-        return api.build_moves(
+        return build_moves(
             self.estate,
             cluster,
             state,
@@ -228,7 +233,7 @@ class Planner:
 
     def _build(self, cluster: str, state: ClusterState) -> Plan:
         wanted = self.wanted
-        return api.build_plan(
+        return build_plan(
             self.estate,
             cluster,
             state,
@@ -267,9 +272,9 @@ def load_planner(wanted: Wanted) -> Planner:
     if (ref := wanted.base or wanted.client_from) is not None:
         option = "--client-from" if wanted.base is None else "--base"
         base = read_base(wanted.estate, ref, option)
-    estate = api.load_estate(wanted.estate, base)
+    estate = load_estate(wanted.estate, base)
     for name in wanted.clusters:
-        api.find_cluster(estate, name)
+        find_cluster(estate, name)
     if wanted.all_clusters and not estate.declared:
         raise UsageError("clusters.yaml names no cluster; add one, or say --cluster sandbox")
     clusters = estate.declared if wanted.all_clusters else tuple(dict.fromkeys(wanted.clusters))

@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from reconciler import api
+from reconciler.api.rendering import PlanFormat, render_plan
 from reconciler.cli.git import Checkout, GitError, UnknownCommitError
 from reconciler.cli.terminal import fold_width, print_annotations, print_note, wants_colour
 from reconciler.errors import Finding, FindingsError, UsageError
 from reconciler.files import open_to_append, write_file
-from reconciler.model import SHORT
+from reconciler.model.cluster import SHORT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reconciler.model import Commit, Plan
-    from reconciler.plan import Accepted, Approval
+    from reconciler.model.plan import Commit, Plan
+    from reconciler.planfile.accepted import Accepted
+    from reconciler.planfile.approval import Approval
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class PlanFiles:
 
     def save(self, plan: Plan) -> None:
         """Write a plan file atomically."""
-        self.keep(plan.cluster, api.render_plan(plan, "json"))
+        self.keep(plan.cluster, render_plan(plan, "json"))
 
     def keep(self, cluster: str, text: str) -> None:
         """Write an encoded plan to the file of its cluster."""
@@ -72,12 +73,12 @@ class PlanFiles:
             print_note(f"removed stale {path}")
 
 
-def offer_plan(plan: Plan, form: api.PlanFormat, out: Path | None) -> int:
+def offer_plan(plan: Plan, form: PlanFormat, out: Path | None) -> int:
     """Print a plan that was asked for, and save it, even if nothing is to be done.
 
     Returns: the exit code, 1 if the plan is refused. Errors: UsageError if it cannot be saved.
     """
-    from reconciler.plan import list_refusals
+    from reconciler.diff.guards import list_refusals
 
     print_plans([Shown(plan, str(out) if out else None)], form)
     if out is not None:
@@ -104,7 +105,7 @@ FILES_NAMED = 5
 
 def read_plan(path: Path) -> Plan:
     """Read a plan file. Errors: PlanFileError."""
-    from reconciler.plan import decode_plan
+    from reconciler.planfile.codec import decode_plan
 
     # Bytes that are not UTF-8 are replaced: the seal then refuses the file, with a clear message.
     return decode_plan(path.read_text(encoding="utf-8", errors="replace"), str(path))
@@ -112,14 +113,14 @@ def read_plan(path: Path) -> Plan:
 
 def read_approval(path: Path) -> Approval:
     """Read the file of an approval. Errors: PlanFileError."""
-    from reconciler.plan import decode_approval
+    from reconciler.planfile.approval import decode_approval
 
     return decode_approval(path.read_text(encoding="utf-8", errors="replace"), str(path))
 
 
 def read_accepted(path: Path) -> Accepted:
     """Read the file of accepted topics. Errors: PlanFileError."""
-    from reconciler.plan import decode_accepted
+    from reconciler.planfile.accepted import decode_accepted
 
     return decode_accepted(path.read_text(encoding="utf-8", errors="replace"), str(path))
 
@@ -164,13 +165,13 @@ class Shown(NamedTuple):
     saved: str | None = None
 
 
-def print_plans(plans: Sequence[Shown], form: api.PlanFormat, *, unmanaged: bool = False) -> None:
+def print_plans(plans: Sequence[Shown], form: PlanFormat, *, unmanaged: bool = False) -> None:
     """Print plans. The form `github` also appends them to the summary and outputs of a workflow.
 
     JSON is one line per plan; a blank line separates texts and comments.
     """
     if form == "github":
-        from reconciler.plan import render_github
+        from reconciler.show.github import render_github
 
         print_annotations(render_github(*(shown.plan for shown in plans)))
         report_plans(plans)
@@ -178,7 +179,7 @@ def print_plans(plans: Sequence[Shown], form: api.PlanFormat, *, unmanaged: bool
     colour, width = wants_colour(sys.stdout), fold_width()
     between = "\n" if form == "json" else "\n\n"
     pages = [
-        api.render_plan(
+        render_plan(
             plan, form, colour=colour, saved=saved, unmanaged=unmanaged, width=width
         ).rstrip("\n")
         for plan, saved in plans
@@ -193,7 +194,7 @@ LEAST_ROOM = 65_536
 
 def report_plans(plans: Sequence[Shown]) -> None:
     """Append plans to the summary and the outputs of a workflow, if the runner names files."""
-    from reconciler.plan import list_outputs
+    from reconciler.show.github import list_outputs
 
     if name := os.environ.get("GITHUB_STEP_SUMMARY"):
         for number, (plan, saved) in enumerate(plans):
@@ -206,7 +207,8 @@ def report_plans(plans: Sequence[Shown]) -> None:
 
 def _summarise(plan: Plan, saved: str | None, path: Path, share: int) -> None:
     """Append a plan to the summary of this step. `share`: the number of plans not yet in it."""
-    from reconciler.plan import SUMMARY_LIMIT, render_markdown
+    from reconciler.show.github import SUMMARY_LIMIT
+    from reconciler.show.markdown.page import render_markdown
 
     # GitHub drops a summary that exceeds its limit, so each plan gets an equal part of the rest.
     room = (SUMMARY_LIMIT - 1 - (path.stat().st_size if path.exists() else 0)) // share

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.planning import load_estate, plan_rebalance, read_for_moves
 from reconciler.cli import options
 from reconciler.cli.plans import check_out, offer_plan
 from reconciler.cli.terminal import working
@@ -15,7 +15,7 @@ from reconciler.cli.terminal import working
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.api import PlanFormat
+    from reconciler.api.rendering import PlanFormat
 
 
 def _read_brokers(
@@ -80,9 +80,9 @@ def command(
     ESTATE has the connection settings, and allows this under `moves`. ESTATE defaults to topics.
     """
     check_out(out)
-    loaded = api.load_estate(estate)
+    loaded = load_estate(estate)
     plan = partial(
-        api.plan_rebalance,
+        plan_rebalance,
         loaded,
         cluster,
         topics=topic,
@@ -91,7 +91,7 @@ def command(
         offline=offline_replicas,
     )
     with working(f"reading {cluster}") as say:
-        state = api.read_for_moves(loaded, cluster, bootstrap_servers, against, plan)
+        state = read_for_moves(loaded, cluster, bootstrap_servers, against, plan)
         say("planning")
         planned = plan(state)
     return offer_plan(planned, form, out)

@@ -10,20 +10,24 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
-from reconciler import api
+from reconciler.api.connections import find_cluster
+from reconciler.api.planning import build_plan, load_estate
+from reconciler.api.rehearsing import rehearse_plan
+from reconciler.api.snapshots import read_snapshot, take_snapshot
 from reconciler.cli import options
 from reconciler.cli.plans import read_plan
 from reconciler.cli.sandbox import StartProgress
 from reconciler.cli.terminal import print_note, wants_colour, working
 from reconciler.errors import RefusedPlanError, UsageError
-from reconciler.model import is_chosen
+from reconciler.model.plan import is_chosen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.model import ClusterState, Plan
-    from reconciler.rehearse import Rehearsal
-    from reconciler.spec import ClusterEntry
+    from reconciler.model.cluster import ClusterState
+    from reconciler.model.plan import Plan
+    from reconciler.rehearse.rehearsal import Rehearsal
+    from reconciler.spec.clusters import ClusterEntry
 
 ReportFormat = Literal["text", "json", "markdown"]
 INTERRUPTED = 130
@@ -86,7 +90,8 @@ def command(
         occasion = _take_saved(source, estate, cluster, topic, against)
     else:
         occasion = _plan_afresh(source, cluster, bootstrap_servers, topic, against)
-    from reconciler.plan import list_refusals, steps_of
+    from reconciler.diff.guards import list_refusals
+    from reconciler.model.steps import steps_of
 
     if not any(steps_of(changed) for changed in occasion.plan.topics):
         if refusals := list_refusals(occasion.plan):
@@ -94,7 +99,7 @@ def command(
         print_note("the plan changes nothing, so there is nothing to rehearse")
         return 0
     with StartProgress() as progress:
-        rehearsal = api.rehearse_plan(
+        rehearsal = rehearse_plan(
             occasion.plan,
             state=occasion.state,
             entry=occasion.entry,
@@ -117,13 +122,15 @@ class Occasion(NamedTuple):
 
 def render_in_form(rehearsal: Rehearsal, form: ReportFormat) -> str:
     """Render a rehearsal in the requested form."""
-    from reconciler import rehearse as stage
+    from reconciler.rehearse.markdown import render_rehearsal_comment
+    from reconciler.rehearse.rehearsal import encode_rehearsal
+    from reconciler.rehearse.text import render_rehearsal
 
     if form == "json":
-        return stage.encode_rehearsal(rehearsal)
+        return encode_rehearsal(rehearsal)
     if form == "markdown":
-        return stage.render_rehearsal_comment(rehearsal)
-    return stage.render_rehearsal(rehearsal, colour=wants_colour(sys.stdout))
+        return render_rehearsal_comment(rehearsal)
+    return render_rehearsal(rehearsal, colour=wants_colour(sys.stdout))
 
 
 def _take_saved(
@@ -134,8 +141,8 @@ def _take_saved(
     if cluster not in (None, plan.cluster):
         raise UsageError(f"the plan is for {plan.cluster}, not for {cluster}")
     chosen = tuple(topic for topic in plan.topics if is_chosen(topic.name, glob))
-    entry = api.load_estate(estate).clusters.get(plan.cluster) if estate.is_dir() else None
-    state = api.read_snapshot(against) if against else None
+    entry = load_estate(estate).clusters.get(plan.cluster) if estate.is_dir() else None
+    state = read_snapshot(against) if against else None
     return Occasion(replace(plan, topics=chosen), state, entry)
 
 
@@ -145,12 +152,12 @@ def _plan_afresh(
     """Plan on the entire state, so that the balance on the throwaway cluster is the real one."""
     if cluster is None:
         raise UsageError("name the cluster: --cluster NAME")
-    loaded = api.load_estate(source)
-    entry = api.find_cluster(loaded, cluster)
+    loaded = load_estate(source)
+    entry = find_cluster(loaded, cluster)
     if against is not None:
-        state = api.read_snapshot(against)
+        state = read_snapshot(against)
     else:
         with working(f"reading {cluster}"):
-            state = api.take_snapshot(loaded, cluster, bootstrap_servers=servers)
-    replan = partial(api.build_plan, loaded, cluster, topics=glob)
+            state = take_snapshot(loaded, cluster, bootstrap_servers=servers)
+    replan = partial(build_plan, loaded, cluster, topics=glob)
     return Occasion(replan(state), state, entry, replan)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.authors import find_author
+from reconciler.api.planning import load_estate
 from reconciler.cli.journal import read_last_run
 from reconciler.cli.options import Command, cluster_option, estate_argument
 from reconciler.cli.plans import read_accepted, read_plan, write_whole
@@ -18,8 +19,8 @@ from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError, WebhookError
 
 if TYPE_CHECKING:
-    from reconciler.codehost import Present
-    from reconciler.model import Plan
+    from reconciler.codehost.progress import Present
+    from reconciler.model.plan import Plan
 
 WAITING = 2
 
@@ -68,7 +69,8 @@ def command() -> None:
 @errors_option
 def plan(cluster: str, path: Path, moves_path: Path | None, errors: Path | None) -> None:
     """Write or replace the cluster's comment on this pull request."""
-    from reconciler.codehost import find_run, report_no_plan, report_plan
+    from reconciler.codehost.comments import report_no_plan, report_plan
+    from reconciler.codehost.runs import find_run
 
     run = find_run(os.environ)
     made = _read(cluster, path)
@@ -92,7 +94,8 @@ def plan(cluster: str, path: Path, moves_path: Path | None, errors: Path | None)
 )
 def drift(cluster: str, path: Path, errors: Path | None, accepted_path: Path | None) -> None:
     """Open, update or close the cluster's issue."""
-    from reconciler.codehost import find_run, report_drift, report_no_drift
+    from reconciler.codehost.comments import report_drift, report_no_drift
+    from reconciler.codehost.runs import find_run
 
     run = find_run(os.environ)
     made = _read(cluster, path)
@@ -116,8 +119,9 @@ def drift(cluster: str, path: Path, errors: Path | None, accepted_path: Path | N
 @click.option("--moves", is_flag=True, help="Of the plan of moves, which is approved by itself.")
 def approved(cluster: str, out: Path | None, *, moves: bool) -> None:
     """Print the fingerprint of the plan that the merged pull request showed."""
-    from reconciler.codehost import find_approved, find_run
-    from reconciler.plan import encode_approval
+    from reconciler.codehost.approvals import find_approved
+    from reconciler.codehost.runs import find_run
+    from reconciler.planfile.approval import encode_approval
 
     approval = find_approved(find_run(os.environ), cluster, moves=moves)
     if out is not None:
@@ -153,7 +157,8 @@ def result(
     After a push, that is the request that was merged; and always those of which something was left.
     ESTATE defaults to topics.
     """
-    from reconciler.codehost import find_run, report_moves, report_result
+    from reconciler.codehost.results import report_moves, report_result
+    from reconciler.codehost.runs import find_run
 
     run = find_run(os.environ)
     made, said = _read(cluster, path), _read_errors(errors)
@@ -189,9 +194,9 @@ def _knows(estate: Path, commit: str) -> bool:
 
 
 def _read_present(estate: Path, cluster: str, plan: Plan) -> Present:
-    from reconciler.codehost import read_present
+    from reconciler.codehost.progress import read_present
 
-    specs = api.load_estate(estate).topics_for(cluster)
+    specs = load_estate(estate).topics_for(cluster)
     return read_present(plan, {spec.name: spec for spec in specs})
 
 
@@ -214,14 +219,17 @@ def accepted(estate: Path, cluster: str, path: Path, out: Path) -> int:
     others wait for an approval; the reasons go to stderr. ESTATE defaults to topics.
     """
     from reconciler.cli.git import find_origins
-    from reconciler.codehost import find_run, judge_targets
-    from reconciler.plan import encode_accepted, list_fields, list_gradual_steps
+    from reconciler.codehost.runs import find_run
+    from reconciler.codehost.targets import judge_targets
+    from reconciler.planfile.accepted import encode_accepted
+    from reconciler.show.fields import list_fields
+    from reconciler.show.gradual import list_gradual_steps
 
     made = read_plan(path)
     if made.cluster != cluster:
         raise UsageError(f"the plan is for {made.cluster}, not for {cluster}")
     origins = find_origins(estate, cluster, sorted(list_fields(made)))
-    steps = list_gradual_steps(made, api.load_estate(estate).topics_for(cluster))
+    steps = list_gradual_steps(made, load_estate(estate).topics_for(cluster))
     judged = judge_targets(find_run(os.environ).host, made, origins, steps)
     write_whole(out, encode_accepted(judged))
     for topic in judged.topics:
@@ -243,11 +251,12 @@ def gradual(estate: Path, cluster: str, path: Path, journal: Path | None) -> Non
     ESTATE defaults to topics.
     """
     from reconciler.cli.git import find_origins
-    from reconciler.codehost import find_run, report_gradual
-    from reconciler.plan import list_gradual_steps
+    from reconciler.codehost.gradual import report_gradual
+    from reconciler.codehost.runs import find_run
+    from reconciler.show.gradual import list_gradual_steps
 
     made = _read(cluster, path)
-    specs = api.load_estate(estate).topics_for(cluster) if made else ()
+    specs = load_estate(estate).topics_for(cluster) if made else ()
     steps = tuple(list_gradual_steps(made, specs)) if made else ()
     if made is None or not steps:
         print_note(f"no step of a gradual change on {cluster}")
@@ -273,7 +282,7 @@ def stages(estate: Path, listed: str) -> None:
 
     ESTATE defaults to topics.
     """
-    loaded, wanted = api.load_estate(estate), _read_names(listed)
+    loaded, wanted = load_estate(estate), _read_names(listed)
     if unknown := sorted(wanted - loaded.clusters.keys()):
         what = f"--clusters names {', '.join(unknown)}, which clusters.yaml does not have"
         raise UsageError(f"{what}; correct the list, or add them")
@@ -317,19 +326,14 @@ def notify(
 
     Nothing is sent if all is well. Exits 69 if the webhook does not accept the notification.
     """
-    from reconciler.codehost import (
-        Webhook,
-        find_links,
-        notice_apply,
-        notice_drift,
-        render_json,
-        render_slack,
-    )
+    from reconciler.codehost.notices import notice_apply, notice_drift
+    from reconciler.codehost.runs import find_links
+    from reconciler.codehost.webhook import Webhook, render_json, render_slack
 
     if about == "drift" and journal is not None:
         raise UsageError("--journal is for an apply; a check for drift has none")
     webhook = Webhook(_read_address(webhook_env, webhook_file))
-    links = find_links(os.environ, api.find_author(os.environ).run_url)
+    links = find_links(os.environ, find_author(os.environ).run_url)
     made, said = _read(cluster, path), _read_errors(errors)
     if about == "drift":
         notice = notice_drift(cluster, made, said, links)

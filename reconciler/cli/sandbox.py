@@ -9,16 +9,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import sandbox
 from reconciler.cli import options
 from reconciler.cli.terminal import can_redraw, paint, print_note, wants_colour
 from reconciler.errors import UsageError
-from reconciler.sandbox import (
+from reconciler.sandbox.control import (
+    bring_up_sandbox,
+    look_after,
+    require_sandbox,
+    start_broker,
+    stop_broker,
+    take_down_sandbox,
+)
+from reconciler.sandbox.jars import find_release, known_releases
+from reconciler.sandbox.shape import (
     BrokerState,
     EngineName,
     describe_shape,
-    find_release,
-    known_releases,
     read_shape,
     spread_brokers,
 )
@@ -28,8 +34,9 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from reconciler.model import Broker
-    from reconciler.sandbox import SandboxHealth, SandboxRecord
+    from reconciler.model.cluster import Broker
+    from reconciler.sandbox.record import SandboxRecord
+    from reconciler.sandbox.shape import SandboxHealth
 
 DEFAULT_BROKERS = 3
 COLOURS = {
@@ -100,7 +107,7 @@ def up(
         raise UsageError("--controllers is for --engine embedded; containers have one controller")
     began = time.monotonic()
     with StartProgress() as progress:
-        record = sandbox.bring_up_sandbox(
+        record = bring_up_sandbox(
             shape,
             engine=engine,
             isolate=isolate,
@@ -116,8 +123,8 @@ def up(
 @command.command(cls=options.Command)
 def status() -> None:
     """Show the sandbox and the state of each broker."""
-    record = sandbox.require_sandbox()
-    health = sandbox.look_after(record)
+    record = require_sandbox()
+    health = look_after(record)
     well = sum(status.state is BrokerState.RUNNING for status in health.brokers)
     _print_record(record, f"{well} of {len(health.brokers)} brokers running")
     _print_health(health)
@@ -126,21 +133,21 @@ def status() -> None:
 @command.command(cls=options.Command)
 def down() -> None:
     """Stop the sandbox and remove its data. There may be none."""
-    click.echo("The sandbox was removed." if sandbox.take_down_sandbox() else "No sandbox runs.")
+    click.echo("The sandbox was removed." if take_down_sandbox() else "No sandbox runs.")
 
 
 @command.command("stop-broker", cls=options.Command)
 @click.argument("broker_id", metavar="ID", type=int)
 def stop_one_broker(broker_id: int) -> None:
     """Shut one broker down, as an operator would."""
-    _print_health(sandbox.stop_broker(sandbox.require_sandbox(), broker_id))
+    _print_health(stop_broker(require_sandbox(), broker_id))
 
 
 @command.command("start-broker", cls=options.Command)
 @click.argument("broker_id", metavar="ID", type=int)
 def start_broker_again(broker_id: int) -> None:
     """Start a broker that is stopped or dead."""
-    _print_health(sandbox.start_broker(sandbox.require_sandbox(), broker_id))
+    _print_health(start_broker(require_sandbox(), broker_id))
 
 
 def _choose_shape(brokers: int | None, racks: int | None, like: Path | None) -> tuple[Broker, ...]:

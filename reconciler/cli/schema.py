@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 def _topic() -> dict[str, Any]:
-    from reconciler.spec import build_topic_schema
+    from reconciler.spec.json_schema import build_topic_schema
 
     return build_topic_schema()
 
 
 def _clusters() -> dict[str, Any]:
-    from reconciler.spec import build_clusters_schema
+    from reconciler.spec.json_schema import build_clusters_schema
 
     return build_clusters_schema()
 
 
 def _plan() -> dict[str, Any]:
-    from reconciler.plan import PlanDocument
+    from reconciler.planfile.document import PlanDocument
 
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -37,7 +37,7 @@ def _plan() -> dict[str, Any]:
 
 
 def _snapshot() -> dict[str, Any]:
-    from reconciler.snapshot import SnapshotDocument
+    from reconciler.planfile.snapshot_document import SnapshotDocument
 
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -47,7 +47,7 @@ def _snapshot() -> dict[str, Any]:
 
 
 def _moves() -> dict[str, Any]:
-    from reconciler.moves import MovesDocument
+    from reconciler.planfile.moves_in_flight import MovesDocument
 
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

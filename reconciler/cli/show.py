@@ -11,7 +11,7 @@ from reconciler.cli.options import Command, plan_format_option, unmanaged_option
 from reconciler.cli.plans import Shown, print_plans, read_plan
 
 if TYPE_CHECKING:
-    from reconciler.api import PlanFormat
+    from reconciler.api.rendering import PlanFormat
 
 
 @click.command(cls=Command)

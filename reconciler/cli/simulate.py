@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reconciler import api
+from reconciler.api.connections import find_cluster
+from reconciler.api.planning import load_estate
+from reconciler.api.snapshots import read_snapshot
 from reconciler.cli.options import Command
 from reconciler.errors import UsageError
-from reconciler.model import Broker
-from reconciler.simulate import (
-    KAFKA,
-    STRATEGIES,
+from reconciler.model.cluster import Broker
+from reconciler.simulate.cluster import (
     AddBrokers,
     LoseBroker,
     LoseRack,
@@ -24,20 +24,21 @@ from reconciler.simulate import (
     SimulatedCluster,
     SimulationStep,
     WantedTopic,
+)
+from reconciler.simulate.compare import (
+    KAFKA,
+    STRATEGIES,
     choose_placer,
     compare_counts,
     compare_strategies,
-    list_comparison,
-    list_counts,
-    render_comparison,
-    render_counts,
 )
+from reconciler.simulate.text import list_comparison, list_counts, render_comparison, render_counts
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from reconciler.placement import Weigh
+    from reconciler.placement.weigh import Weigh
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -164,7 +165,7 @@ def _begin(asked: SimulationRequest) -> SimulatedCluster:
     if asked.against is not None and asked.brokers is None:
         if asked.racks is not None:
             raise UsageError("--against says which racks there are; leave --racks out")
-        state = api.read_snapshot(asked.against)
+        state = read_snapshot(asked.against)
         return SimulatedCluster.of(state, asked.min_insync, asked.weigh)
     if asked.brokers is None or asked.against is not None:
         raise UsageError("begin with either --against SNAPSHOT or --brokers N")
@@ -185,8 +186,8 @@ def _read_estate(asked: SimulationRequest, simulated: SimulatedCluster) -> Itera
         return
     if asked.estate is None or asked.cluster is None:
         raise UsageError("topics differ by cluster: name both ESTATE and --cluster")
-    loaded = api.load_estate(asked.estate)
-    api.find_cluster(loaded, asked.cluster)
+    loaded = load_estate(asked.estate)
+    find_cluster(loaded, asked.cluster)
     for spec in loaded.topics_for(asked.cluster):
         live = simulated.topics.get(spec.name)
         partitions = len(spec.assignment) if spec.assignment else spec.partitions

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
-from reconciler import api
+from reconciler.api.connections import find_cluster
+from reconciler.api.planning import load_estate
+from reconciler.api.snapshots import take_snapshot, write_snapshot
 from reconciler.cli import options
 from reconciler.cli.terminal import print_note, working
 from reconciler.units import count
@@ -29,11 +31,11 @@ def command(estate: Path, cluster: str, bootstrap_servers: str | None, out: Path
     ESTATE has the connection settings. The file holds no records and no secrets; `plan
     --against`, `simulate` and `sandbox up --like` read it. ESTATE defaults to topics.
     """
-    loaded = api.load_estate(estate)
-    api.find_cluster(loaded, cluster)
+    loaded = load_estate(estate)
+    find_cluster(loaded, cluster)
     with working(f"reading {cluster}"):
-        state = api.take_snapshot(loaded, cluster, bootstrap_servers=bootstrap_servers)
-    api.write_snapshot(state, out)
+        state = take_snapshot(loaded, cluster, bootstrap_servers=bootstrap_servers)
+    write_snapshot(state, out)
     for note in state.notes:
         print_note(f"{note.severity}: {note.what}; {note.way_out} [{note.rule}]")
     brokers, topics = count(len(state.brokers), "broker"), count(len(state.topics), "topic")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reconciler.errors import Finding
-    from reconciler.spec import Estate
+    from reconciler.spec.estate import Estate
 
 
 @click.command(cls=Command)
@@ -44,7 +44,7 @@ def command(estate: Path, form: str) -> int:
     Shows all mistakes at once, each with its place and how to fix it. Exits 1 if there is an error.
     ESTATE defaults to topics.
     """
-    from reconciler.api import load_estate
+    from reconciler.api.planning import load_estate
 
     loaded: Estate | None = None
     try:
@@ -53,7 +53,7 @@ def command(estate: Path, form: str) -> int:
     except SpecError as error:
         findings = error.findings
     if form == "github" and findings:
-        from reconciler.plan import annotate_findings
+        from reconciler.show.github import annotate_findings
 
         print_annotations(annotate_findings(findings))
     click.echo(_render(form, findings, loaded), color=True)

@@ -16,7 +16,9 @@ from reconciler.cli.figures import describe_made
 from reconciler.cli.planning import Wanted, load_planner
 from reconciler.cli.terminal import print_error, print_note
 from reconciler.errors import ReconcilerError, UsageError, keep_interrupts
-from reconciler.metrics import ClusterFigures, Sample, list_drift, list_samples, make_registry
+from reconciler.metrics.catalogue import Sample
+from reconciler.metrics.figures import ClusterFigures, list_drift, list_samples
+from reconciler.metrics.text import make_registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

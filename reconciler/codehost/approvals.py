@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.codehost.seals import Seal, read_seal, select_shown
 from reconciler.errors import CodeHostError, Finding
-from reconciler.plan import Approval, unpack_rows
+from reconciler.planfile.approval import Approval, unpack_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -16,28 +16,19 @@ from reconciler.codehost.overlaps import warn_of_overlaps
 from reconciler.codehost.rest import UnansweredError
 from reconciler.codehost.seals import Seal, digest_alerts, read_seal, select_shown
 from reconciler.errors import UsageError
-from reconciler.plan import (
-    COMMENT_LIMIT,
-    code,
-    fence,
-    fingerprint_plan,
-    keep_fields,
-    list_new_rows,
-    mark_cluster,
-    pack_fields,
-    pack_rows,
-    prose,
-    render_markdown,
-    tabulate,
-    view_plan,
-)
+from reconciler.planfile.approval import list_new_rows, pack_rows
+from reconciler.planfile.codec import fingerprint_plan
+from reconciler.show.fields import keep_fields, pack_fields
+from reconciler.show.markdown.marks import code, fence, prose, tabulate
+from reconciler.show.markdown.page import COMMENT_LIMIT, mark_cluster, render_markdown
+from reconciler.show.view import view_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from reconciler.codehost.host import Note, PullRequest, Review, Run
-    from reconciler.model import Plan
-    from reconciler.plan import Accepted
+    from reconciler.model.plan import Plan
+    from reconciler.planfile.accepted import Accepted
 
 REASON_LIMIT = 20_000
 """The limit of the reason for a missing plan; the run's log has all of it. Units: characters."""

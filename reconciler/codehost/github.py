@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from reconciler.codehost.host import Note, PullRequest, Review
 from reconciler.codehost.rest import Rest
 from reconciler.errors import CodeHostError
-from reconciler.plan import code
+from reconciler.show.markdown.marks import code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

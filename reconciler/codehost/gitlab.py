@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.codehost.host import NEVER, Note, PullRequest, Review
 from reconciler.codehost.rest import Rest
-from reconciler.plan import code
+from reconciler.show.markdown.marks import code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

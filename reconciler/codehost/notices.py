@@ -10,17 +10,18 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from reconciler.apply import Ended, Ending
+from reconciler.apply.ending import Ended, Ending
 from reconciler.codehost.host import Links
-from reconciler.model import OutcomeKind
-from reconciler.plan import view_plan
+from reconciler.model.outcomes import OutcomeKind
+from reconciler.show.view import view_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from reconciler.errors import Finding
-    from reconciler.model import Outcome, Plan
-    from reconciler.plan import PlanView
+    from reconciler.model.outcomes import Outcome
+    from reconciler.model.plan import Plan
+    from reconciler.show.view import PlanView
 
 About = Literal["apply", "drift"]
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from reconciler.codehost.seals import read_seal, select_shown
 from reconciler.errors import CodeHostError
-from reconciler.plan import code, list_deleted, list_fields, unpack_fields
+from reconciler.show.fields import list_deleted, list_fields, unpack_fields
+from reconciler.show.markdown.marks import code
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from reconciler.codehost.host import Run
-    from reconciler.model import Plan
+    from reconciler.model.plan import Plan
 
 MOST_REQUESTS = 50
 """The number of open requests to read, the newest first: each costs at least one question."""

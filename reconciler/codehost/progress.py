@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import TypeAdapter
 
-from reconciler.plan import asks_for, is_reached, list_differences, pack, unpack
+from reconciler.planfile.approval import pack, unpack
+from reconciler.show.fields import asks_for, is_reached, list_differences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.model import Plan, TopicSpec
-    from reconciler.plan import Kept
+    from reconciler.model.cluster import TopicSpec
+    from reconciler.model.plan import Plan
+    from reconciler.show.fields import Kept
 
 _LINE = re.compile(r"<!-- reconciler:progress topics=([A-Za-z0-9+/]+=*) -->")
 

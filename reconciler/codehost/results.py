@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from reconciler.apply import Ended
+from reconciler.apply.ending import Ended
 from reconciler.codehost.approvals import find_approved_seal, find_seen, say_review
 from reconciler.codehost.comments import (
     ROWS_LIMIT,
@@ -26,28 +26,22 @@ from reconciler.codehost.notices import end_without_apply, notice_apply
 from reconciler.codehost.progress import measure_progress, read_progress, write_progress
 from reconciler.codehost.seals import read_seal, select_shown
 from reconciler.errors import CodeHostError
-from reconciler.plan import (
-    COMMENT_LIMIT,
-    code,
-    compare_fields,
-    fingerprint_plan,
-    list_fields,
-    prose,
-    tabulate,
-    unpack_fields,
-    view_plan,
-)
+from reconciler.planfile.codec import fingerprint_plan
+from reconciler.show.fields import compare_fields, list_fields, unpack_fields
+from reconciler.show.markdown.marks import code, prose, tabulate
+from reconciler.show.markdown.page import COMMENT_LIMIT
+from reconciler.show.view import view_plan
 from reconciler.units import approximate_duration, count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from reconciler.apply import Ending
+    from reconciler.apply.ending import Ending
     from reconciler.codehost.approvals import Approved
     from reconciler.codehost.host import CodeHost, Note, PullRequest, Run
     from reconciler.codehost.progress import Present, Progress
     from reconciler.codehost.seals import Seal
-    from reconciler.model import Plan
+    from reconciler.model.plan import Plan
 
 NAMED = 50
 """The number of topics to name that are as planned; the journal names all."""

@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from reconciler.plan import mark_cluster
+from reconciler.show.markdown.page import mark_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -21,7 +21,8 @@ from reconciler.codehost.progress import read_progress
 from reconciler.codehost.results import mark_result
 from reconciler.codehost.seals import select_shown
 from reconciler.errors import CodeHostError
-from reconciler.plan import Accepted, list_deleted, list_fields, unpack_fields
+from reconciler.planfile.accepted import Accepted
+from reconciler.show.fields import list_deleted, list_fields, unpack_fields
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
     from reconciler.codehost.host import CodeHost, Note, PullRequest
     from reconciler.codehost.progress import Progress
-    from reconciler.model import Plan
-    from reconciler.plan import Fields, GradualStep
+    from reconciler.model.plan import Plan
+    from reconciler.show.fields import Fields
+    from reconciler.show.gradual import GradualStep
 
 
 def judge_targets(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from reconciler.diff.refusals import Allows
-    from reconciler.model import Assignment, Broker, TopicSpec
+    from reconciler.model.cluster import Assignment, Broker, TopicSpec
 
 NAMED = 3
 """The number of ineligible brokers named with their reason; the others are counted."""

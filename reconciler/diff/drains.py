@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from reconciler.model import TopicSpec
+from reconciler.model.cluster import TopicSpec
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from reconciler.errors import Location
-    from reconciler.model import Assignment, ClusterState
+    from reconciler.model.cluster import Assignment, ClusterState
 
 
 @dataclass(frozen=True, slots=True)

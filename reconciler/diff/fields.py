@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from reconciler.errors import Finding, Location
-    from reconciler.model import ClusterState, TopicSpec, TopicState
+    from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
 
 NOT_MANAGED_KEYS = frozenset(
     {"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"}

@@ -6,13 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from reconciler.errors import Finding, Severity
-from reconciler.model import RefusedField, has_steps
+from reconciler.model.plan import RefusedField
+from reconciler.model.steps import has_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from reconciler.model import ClusterState, FieldValue, Plan, TopicSpec
-    from reconciler.spec import ClusterEntry
+    from reconciler.model.cluster import ClusterState, TopicSpec
+    from reconciler.model.plan import FieldValue, Plan
+    from reconciler.spec.clusters import ClusterEntry
 
 
 def check_means(entry: ClusterEntry, plan: Plan, state: ClusterState) -> Iterator[Finding]:
@@ -67,7 +69,7 @@ def list_refusals(plan: Plan, *, skip_refused: bool = False) -> tuple[Finding, .
 
 
 def spell_refused(
-    spec: TopicSpec, fields: Iterable[tuple[str, object, FieldValue | None]]
+    spec: TopicSpec, fields: Iterable[tuple[str, object, object]]
 ) -> tuple[RefusedField, ...]:
     """Spell the fields of a refused topic that differ. In: their path, and both values."""
     return tuple(

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from reconciler.diff.fields import NOT_MANAGED_KEYS
 from reconciler.diff.moving import PLAN_MOVES
 from reconciler.errors import Finding, Severity
-from reconciler.model import TopicSpec
+from reconciler.model.cluster import TopicSpec
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.diff.fields import FieldChange
-    from reconciler.model import TopicState
-    from reconciler.spec import Catalogue
+    from reconciler.model.cluster import TopicState
+    from reconciler.spec.configs import Catalogue
 
 
 Allows = Callable[[TopicSpec], bool]

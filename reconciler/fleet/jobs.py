@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from reconciler.fleet import READ, tables
-from reconciler.fleet.audit import Earlier, Pending, audit_fleet, make_expectations
+from reconciler.fleet import tables
+from reconciler.fleet.audit.audit import Earlier, audit_fleet
+from reconciler.fleet.audit.causes import Pending
+from reconciler.fleet.audit.topics import make_expectations
 from reconciler.fleet.caching import caching, computing
-from reconciler.fleet.lake import AUDIT, PLAN, decode_commit, read_time
+from reconciler.fleet.lake.attempts import AUDIT, PLAN, decode_commit, read_time
 from reconciler.fleet.planning import (
     join_tables,
     plan_fleet,
@@ -20,14 +22,16 @@ from reconciler.fleet.planning import (
 from reconciler.fleet.rows import make_table
 from reconciler.fleet.sound import read_collection
 from reconciler.fleet.source.kafka_metadata import settle_readings
+from reconciler.fleet.status import READ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from reconciler.fleet.lake import Lake, Published
-    from reconciler.spec import Estate
+    from reconciler.fleet.lake.attempts import Published
+    from reconciler.fleet.lake.lake import Lake
+    from reconciler.spec.estate import Estate
 
 
 @dataclass(frozen=True, slots=True)

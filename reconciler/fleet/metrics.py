@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet import PLANNED, READ, tables
+from reconciler.fleet import tables
 from reconciler.fleet.health import COUNTS, count_health
-from reconciler.fleet.history import find_drift
-from reconciler.fleet.lake import AUDIT, PLAN, read_time
+from reconciler.fleet.history.growth import find_drift
+from reconciler.fleet.lake.attempts import AUDIT, PLAN, read_time
 from reconciler.fleet.sound import read_collection
-from reconciler.metrics import ACTIONS, ClusterFigures, Sample, list_samples
+from reconciler.fleet.status import PLANNED, READ
+from reconciler.metrics.catalogue import Sample
+from reconciler.metrics.figures import ACTIONS, ClusterFigures, list_samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, Row
 
-    from reconciler.fleet.lake import Lake, Published
+    from reconciler.fleet.lake.attempts import Published
+    from reconciler.fleet.lake.lake import Lake
 
 MOST_PLANS = 100
 """The number of plans that drift is followed back to."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reconciler.fleet import PLANNED
-from reconciler.model import Verb, steps_of
-from reconciler.plan import encode_plan, fingerprint_plan
+from reconciler.fleet.status import PLANNED
+from reconciler.model.steps import Verb, steps_of
+from reconciler.planfile.codec import encode_plan, fingerprint_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.model import Plan, RefusedField, TopicImage
-    from reconciler.plan import PlanView
+    from reconciler.model.plan import Plan, RefusedField, TopicImage
+    from reconciler.show.view import PlanView
 
 
 def describe_plan(plan: Plan, view: PlanView) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from pyspark.sql.types import ArrayType, StructField, StructType
 
-from reconciler import api
+from reconciler.api.planning import build_moves, build_plan
 from reconciler.errors import FindingsError, ReconcilerError
-from reconciler.fleet import READ, tables
+from reconciler.fleet import tables
 from reconciler.fleet.outcome import (
     describe_changes,
     describe_move_plan,
@@ -29,14 +29,17 @@ from reconciler.fleet.outcome import (
 )
 from reconciler.fleet.rows import read_specs, read_state
 from reconciler.fleet.source.kafka_metadata import settle_readings
-from reconciler.plan import view_plan
+from reconciler.fleet.status import READ
+from reconciler.show.view import view_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from reconciler.errors import Finding
-    from reconciler.model import ClusterState, Commit, TopicSpec
-    from reconciler.spec import ClusterEntry, Estate
+    from reconciler.model.cluster import ClusterState, TopicSpec
+    from reconciler.model.plan import Commit
+    from reconciler.spec.clusters import ClusterEntry
+    from reconciler.spec.estate import Estate
 
 
 def _within(table: tables.LakeTable) -> StructType:
@@ -179,7 +182,7 @@ def _plan_cluster(cluster: str, facts: pa.Table, specs: pa.Table, known: Known) 
     split = (facts.filter(pc.equal(facts["table"], name)) for name in _FACTS)
     state = read_state(reading, known.brokers.get(cluster, ()), *split)
     part = Slice({cluster: known.entries[cluster]}, read_specs(specs), known.findings)
-    plan = api.build_plan(part, cluster, state, commit=known.commit)
+    plan = build_plan(part, cluster, state, commit=known.commit)
     view = view_plan(plan)
     answer = {**describe_plan(plan, view), "changes": [*describe_changes(plan, view)]}
     return {**answer, **_plan_moves(cluster, part, state, known)}
@@ -190,7 +193,7 @@ def _plan_moves(cluster: str, part: Slice, state: ClusterState, known: Known) ->
     if known.entries[cluster].moves is None:
         return {}
     try:
-        plan = api.build_moves(part, cluster, state, commit=known.commit)
+        plan = build_moves(part, cluster, state, commit=known.commit)
     except FindingsError as error:
         return {"move_plan": {"status": error.findings[0].rule, "error": str(error)}}
     except ReconcilerError as error:

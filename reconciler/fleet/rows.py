@@ -20,16 +20,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from reconciler.errors import Finding, Location
 from reconciler.fleet import tables
-from reconciler.model import (
-    Broker,
-    ClusterState,
+from reconciler.model.cluster import Broker, ClusterState, TopicSpec, TopicState
+from reconciler.model.moves import (
     LogDirectory,
     RateSource,
     Reassignment,
     ThrottleRate,
     ThrottleSide,
-    TopicSpec,
-    TopicState,
 )
 
 if TYPE_CHECKING:
@@ -356,12 +353,11 @@ def read_specs(rows: pa.Table) -> tuple[TopicSpec, ...]:
 def _spec() -> TypeAdapter[TopicSpec]:
     from collections.abc import Mapping
 
-    from reconciler import model
+    from reconciler.model import cluster, moves
 
     # The module of TopicSpec imports the names of its fields for type checkers only.
     adapter = TypeAdapter(TopicSpec)
-    nouns = {name: getattr(model, name) for name in model.__all__}
-    names = {**nouns, "Location": Location, "Mapping": Mapping}
+    names = {**vars(moves), **vars(cluster), "Location": Location, "Mapping": Mapping}
     adapter.rebuild(force=True, _types_namespace=names)
     return adapter
 

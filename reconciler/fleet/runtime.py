@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import FleetError, SandboxError
 from reconciler.files import appearing
-from reconciler.sandbox import data_directory, find_java, isolated_python
+from reconciler.sandbox.launch import find_java
+from reconciler.sandbox.places import data_directory, isolated_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reconciler.sandbox import Java
+    from reconciler.sandbox.launch import Java
 
 VECTOR = "jdk.incubator.vector"
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=240m")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.fleet import tables
-from reconciler.fleet.lake import LAKE_ROWS
+from reconciler.fleet.lake.lake import LAKE_ROWS
 from reconciler.fleet.session import size_shuffles
 
 if TYPE_CHECKING:
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from reconciler.fleet.lake import Lake, Published
+    from reconciler.fleet.lake.attempts import Published
+    from reconciler.fleet.lake.lake import Lake
     from reconciler.fleet.tables import LakeTable
 
 

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from reconciler.model import Verb
+from reconciler.model.steps import Verb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,17 +17,12 @@ from reconciler.errors import Finding, LakeError
 from reconciler.fleet import tables
 from reconciler.fleet.caching import computing
 from reconciler.fleet.health import BY_COLLECTION, count_health
-from reconciler.fleet.history import (
-    describe_read_topics,
-    extend_growth,
-    find_drift,
-    find_events,
-    measure_growth,
-    measure_trend,
-    number_readings,
-    pick_rows,
-)
-from reconciler.fleet.lake import HISTORY, PARQUET, PLAN, find_chain, find_last_readings
+from reconciler.fleet.history.events import find_events
+from reconciler.fleet.history.growth import extend_growth, find_drift, measure_growth, measure_trend
+from reconciler.fleet.history.readings import describe_read_topics, number_readings, pick_rows
+from reconciler.fleet.lake.attempts import HISTORY, PLAN
+from reconciler.fleet.lake.inventory import find_chain, find_last_readings
+from reconciler.fleet.lake.storage import PARQUET
 from reconciler.fleet.sound import read_collections
 
 if TYPE_CHECKING:
@@ -35,7 +30,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from reconciler.fleet.lake import Keeping, Lake, Published
+    from reconciler.fleet.lake.attempts import Published
+    from reconciler.fleet.lake.inventory import Keeping
+    from reconciler.fleet.lake.lake import Lake
 
 AT_ONCE = 10
 """The most collections that one part compares. A first history of many has several parts."""

@@ -17,8 +17,8 @@ from confluent_kafka.admin import ConfigResource, ConfigSource, ResourceType
 
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import DENIED, error_of, may_ask_again
-from reconciler.model import RateSource, ThrottleRate, ThrottleSide
-from reconciler.spec import every_key
+from reconciler.model.moves import RateSource, ThrottleRate, ThrottleSide
+from reconciler.spec.catalogue import every_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from reconciler.kafka.probe import Listener
     from reconciler.kafka.settings import ClientSettings
-    from reconciler.spec import ClusterEntry
+    from reconciler.spec.clusters import ClusterEntry
 
 T = TypeVar("T")
 

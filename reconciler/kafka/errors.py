@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException
 
 from reconciler.errors import ClusterError, Finding
-from reconciler.model import Answer, AnswerKind
+from reconciler.model.outcomes import Answer, AnswerKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

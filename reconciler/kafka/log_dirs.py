@@ -18,14 +18,15 @@ from reconciler.errors import Finding, Severity
 from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
 from reconciler.kafka.rights import name_missing
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client, describe_error
-from reconciler.model import LogDirectory
+from reconciler.model.moves import LogDirectory
 from reconciler.side_by_side import run_side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model import ClusterState, Place, TopicState
+    from reconciler.model.cluster import ClusterState, TopicState
+    from reconciler.model.moves import Place
 
 RATE_INTERVAL_S = 10.0
 """The time between the two readings that give write rates."""

@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, KafkaException
 from reconciler.kafka.configs import read_configs
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import DENIED
-from reconciler.model import EMPTY, INTERNAL_TOPICS, TopicState
+from reconciler.model.cluster import EMPTY, INTERNAL_TOPICS, TopicState
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

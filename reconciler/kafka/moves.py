@@ -27,8 +27,8 @@ from reconciler.kafka.second_client import (
     ask_second_client,
     describe_error,
 )
-from reconciler.model import (
-    Broker,
+from reconciler.model.cluster import Broker
+from reconciler.model.moves import (
     LogDirectory,
     MovesReading,
     PartitionState,
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, DescribeClusterResult, TopicMetadata
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model import ClusterState, Place
+    from reconciler.model.cluster import ClusterState
+    from reconciler.model.moves import Place
 
 T = TypeVar("T")
 

@@ -37,7 +37,7 @@ from reconciler.kafka.rights import (
 from reconciler.kafka.second_look import read_in_flight, settle_overrides, settle_rows
 from reconciler.kafka.usage import read_usage
 from reconciler.kafka.views import Views, is_behind, is_uneven
-from reconciler.model import Broker, ClusterState
+from reconciler.model.cluster import Broker, ClusterState
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, TopicMetadata
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model import ThrottleRate, TopicState, TopicUsage
+    from reconciler.model.cluster import TopicState, TopicUsage
+    from reconciler.model.moves import ThrottleRate
 
 
 class KafkaReader:

@@ -12,19 +12,19 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from reconciler.diff import managed_overrides
+from reconciler.diff.fields import managed_overrides
 from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.kafka.configs import read_configs
 from reconciler.kafka.errors import UntranslatableError
 from reconciler.kafka.views import is_uneven
-from reconciler.model import Reassignment
+from reconciler.model.moves import Reassignment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from reconciler.kafka.connection import Connection
     from reconciler.kafka.views import Views
-    from reconciler.model import Replicas, TopicState
+    from reconciler.model.cluster import Replicas, TopicState
 
 TopicStates = dict[str, "TopicState"]
 

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from reconciler.errors import ClusterError, Finding, keep_secret
 from reconciler.kafka.probe import Trust
-from reconciler.spec import (
+from reconciler.spec.client import (
     SECRET_PROPERTIES,
     MalformedReferenceError,
     SecretKind,
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, ThrottleEvent
 
     from reconciler.errors import Location
-    from reconciler.spec import ClusterEntry, SecretRef
+    from reconciler.spec.client import SecretRef
+    from reconciler.spec.clusters import ClusterEntry
 
 # Quiet, because findings say what matters; `debug` with `log_level` in clusters.yaml wins.
 _DEFAULTS = {"client.id": "reconciler", "log_level": "0"}

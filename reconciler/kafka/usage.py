@@ -28,7 +28,7 @@ from reconciler.kafka.second_client import (
     ask_second_client,
     describe_error,
 )
-from reconciler.model import TopicUsage
+from reconciler.model.cluster import TopicUsage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

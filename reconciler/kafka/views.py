@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from reconciler.kafka.connection import Connection
     from reconciler.kafka.metadata import BrokerClient
-    from reconciler.model import Assignment, TopicState
+    from reconciler.model.cluster import Assignment, TopicState
 
     View = Mapping[str, TopicState]
 

@@ -39,7 +39,8 @@ from reconciler.kafka.errors import (
 )
 from reconciler.kafka.rights import describe_topics, is_denial, missing_on_topic
 from reconciler.kafka.second_client import TIMEOUT_MS, open_second_client
-from reconciler.model import Answer, AnswerKind, DeleteTopic, Verb
+from reconciler.model.outcomes import Answer, AnswerKind
+from reconciler.model.steps import DeleteTopic, Verb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model import ConfigureTopic, CreateTopic, ElectLeaders, ExpandTopic, Step
+    from reconciler.model.steps import ConfigureTopic, CreateTopic, ElectLeaders, ExpandTopic, Step
 
     Answers = Mapping[str, Future[Any]]
 

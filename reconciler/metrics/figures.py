@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.metrics.catalogue import Sample
 from reconciler.metrics.health import count_problems
-from reconciler.plan import view_plan
+from reconciler.show.view import view_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from reconciler.model import ClusterState, Plan
+    from reconciler.model.cluster import ClusterState
+    from reconciler.model.plan import Plan
 
 ACTIONS = ("create", "update", "delete", "refuse")
 """What a plan does to a topic that differs from its spec."""

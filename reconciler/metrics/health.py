@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.model import MIN_INSYNC
+from reconciler.model.moves import MIN_INSYNC
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.model import ClusterState, TopicState
+    from reconciler.model.cluster import ClusterState, TopicState
 
 PROBLEMS = ("offline", "unwritable", "under_replicated", "brokers_down", "directories_offline")
 """What is 0 on a healthy cluster, worst first. The first three count partitions."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
 
-from reconciler.errors import Location  # noqa: TC001  # pydantic resolves RefusedField here
+from reconciler.errors import Location  # pydantic resolves RefusedField here
 from reconciler.model.cluster import Replicas, Risk
 
 if TYPE_CHECKING:

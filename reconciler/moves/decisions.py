@@ -9,21 +9,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from reconciler.model import RateSource, ThrottleList, ThrottleSide
+from reconciler.model.moves import RateSource, ThrottleList, ThrottleSide
 from reconciler.moves.throttles import Leftover, find_leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from reconciler.model import (
-        DefaultRate,
-        MovesReading,
-        Place,
-        Plan,
-        Reassignment,
-        Replicas,
-        ThrottleRate,
-    )
+    from reconciler.model.cluster import Replicas
+    from reconciler.model.moves import DefaultRate, MovesReading, Place, Reassignment, ThrottleRate
+    from reconciler.model.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.model import (
+from reconciler.model.moves import (
     UNLIMITED,
     RateSource,
     ThrottleList,
@@ -18,7 +18,7 @@ from reconciler.model import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from reconciler.model import DefaultRate, MovesReading
+    from reconciler.model.moves import DefaultRate, MovesReading
 
 
 def say_rate(bytes_per_s: int) -> str:

@@ -21,7 +21,7 @@ from reconciler.placement.water import Basin, Region, fill
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from reconciler.model import Broker, Replicas
+    from reconciler.model.cluster import Broker, Replicas
     from reconciler.placement.counts import ClusterLoad, Demand, Sample
     from reconciler.placement.next_leaders import NextLeaders
 

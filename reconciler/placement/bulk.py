@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reconciler.model import Assignment, LevelResult
+    from reconciler.model.cluster import Assignment
+    from reconciler.model.plan import LevelResult
     from reconciler.placement.counts import ClusterLoad, Demand
     from reconciler.placement.next_leaders import NextLeaders
     from reconciler.placement.topic_groups import TopicGroup

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from reconciler.model import Assignment, Replicas
+    from reconciler.model.cluster import Assignment, Replicas
     from reconciler.placement.problem import Problem, Wish
 
 

@@ -19,7 +19,8 @@ from reconciler.placement.problem import Placed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.model import Assignment, LevelResult
+    from reconciler.model.cluster import Assignment
+    from reconciler.model.plan import LevelResult
     from reconciler.placement.problem import Problem
 
 COMPARED = 4

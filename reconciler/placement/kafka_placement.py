@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from reconciler.model import Assignment, Broker, Replicas
+    from reconciler.model.cluster import Assignment, Broker, Replicas
     from reconciler.placement.problem import Problem
 
 _Card = TypeVar("_Card")

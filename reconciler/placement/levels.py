@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.model import Level, LevelResult
+from reconciler.model.plan import Level, LevelResult
 from reconciler.placement.counts import topic_price
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from reconciler.model import Assignment, Broker, Replicas, TopicState
+    from reconciler.model.cluster import Assignment, Broker, Replicas, TopicState
 
 
 @dataclass(frozen=True, slots=True)

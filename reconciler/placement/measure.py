@@ -8,12 +8,12 @@ from itertools import chain
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from reconciler.model import Balance, Spread
+from reconciler.model.plan import Balance, Spread
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from reconciler.model import Assignment, Broker, Replicas
+    from reconciler.model.cluster import Assignment, Broker, Replicas
 
 
 @dataclass(frozen=True, slots=True)

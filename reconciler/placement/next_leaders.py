@@ -15,7 +15,7 @@ from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from reconciler.model import Level, LevelResult
+from reconciler.model.plan import Level, LevelResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

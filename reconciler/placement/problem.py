@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.model import Assignment, Broker, LevelResult
+    from reconciler.model.cluster import Assignment, Broker
+    from reconciler.model.plan import LevelResult
 
 _UNIT = 2**20
 

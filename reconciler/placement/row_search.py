@@ -24,7 +24,7 @@ from reconciler.placement.realise import realise
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reconciler.model import Assignment
+    from reconciler.model.cluster import Assignment
     from reconciler.placement.counts import ClusterLoad, Counts, Demand
     from reconciler.placement.next_leaders import NextLeaderBounds, NextLeaders, Succession
 

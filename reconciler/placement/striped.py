@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.model import Assignment, Replicas
+    from reconciler.model.cluster import Assignment, Replicas
     from reconciler.placement.problem import Problem, Wish
 
 

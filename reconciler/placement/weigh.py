@@ -12,14 +12,14 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
-from reconciler.model import Balance, Spread
+from reconciler.model.plan import Balance, Spread
 from reconciler.placement.problem import count_load
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from reconciler.model import Assignment, ClusterState
+    from reconciler.model.cluster import Assignment, ClusterState
 
     Load = Mapping[int, int]
     Rows = Iterable[tuple[str, Assignment]]

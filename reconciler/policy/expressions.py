@@ -95,7 +95,7 @@ class Expression:
         # `change.actions` never contains these names. CEL would compile such a rule, and it would
         # have no effect.
         if "change.actions" in text and (found := _OTHER_VERB.search(text)):
-            from reconciler.model import Verb
+            from reconciler.model.steps import Verb
 
             what = f"change.actions never holds '{found[2]}'"
             raise ExpressionError(what, f"the verbs are {', '.join(Verb)}")

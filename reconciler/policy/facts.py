@@ -12,7 +12,8 @@ from reconciler import units
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from reconciler.model import TopicSpec, Verb
+    from reconciler.model.cluster import TopicSpec
+    from reconciler.model.steps import Verb
 
     ReadConfig = Callable[[str, str], object]
     """Converts a config's key and text to its typed value: number, flag, list or text."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from reconciler.errors import Location
-    from reconciler.model import TopicSpec
+    from reconciler.model.cluster import TopicSpec
     from reconciler.policy.policy import Bounds, Limit, Policy
 
 _MIN_INSYNC = "min.insync.replicas"

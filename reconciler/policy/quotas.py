@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.errors import Location
-    from reconciler.model import TopicSpec
+    from reconciler.model.cluster import TopicSpec
     from reconciler.policy.policy import Policy
 
 RULE = "quota-per-owner"

@@ -13,7 +13,7 @@ from reconciler.policy.policy import Subject
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from reconciler.model import TopicSpec
+    from reconciler.model.cluster import TopicSpec
     from reconciler.policy.expressions import Expression, ExpressionError
     from reconciler.policy.facts import ChangeFacts, Facts, PolicyCluster, ReadConfig
     from reconciler.policy.policy import PolicyRule

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Location
-from reconciler.model import Plan, PlannedTopic, TopicImage
+from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconciler.diff import managed_overrides
-from reconciler.plan import steps_of
+from reconciler.diff.fields import managed_overrides
+from reconciler.model.steps import steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from reconciler.model import ClusterState, Outcome, Plan, PlannedTopic, TopicImage, TopicState
+    from reconciler.model.cluster import ClusterState, TopicState
+    from reconciler.model.outcomes import Outcome
+    from reconciler.model.plan import Plan, PlannedTopic, TopicImage
     from reconciler.rehearse.setup import Setup
 
 

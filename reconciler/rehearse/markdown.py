@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.plan import code, prose, view_plan
 from reconciler.rehearse.text import (
     describe_findings,
     describe_measures,
@@ -12,6 +11,8 @@ from reconciler.rehearse.text import (
     sort_outcomes,
     summarise_rehearsal,
 )
+from reconciler.show.markdown.marks import code, prose
+from reconciler.show.view import view_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.model import Plan
+    from reconciler.model.plan import Plan
     from reconciler.rehearse.setup import Setup
 
 PROCESS_MB, BROKER_MB, REPLICA_KB = 240, 25, 25

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.errors import Finding
-    from reconciler.model import Balance, Outcome, Plan
+    from reconciler.model.outcomes import Outcome
+    from reconciler.model.plan import Balance, Plan
     from reconciler.rehearse.setup import Setup
 
 FORMAT_VERSION = "2.0"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
 from reconciler.files import appearing
-from reconciler.model import Broker
+from reconciler.model.cluster import Broker
 from reconciler.sandbox.embedded import EmbeddedCluster
 from reconciler.sandbox.places import data_directory
 from reconciler.sandbox.shape import NOTHING

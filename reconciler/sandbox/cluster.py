@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from reconciler.model import Broker
+    from reconciler.model.cluster import Broker
     from reconciler.sandbox.container import ContainerCluster
     from reconciler.sandbox.embedded import EmbeddedCluster
     from reconciler.sandbox.shape import BrokerStatus, ControllerStatus

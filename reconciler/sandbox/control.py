@@ -33,7 +33,7 @@ from reconciler.sandbox.shape import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reconciler.model import Broker
+    from reconciler.model.cluster import Broker
     from reconciler.sandbox.record import SandboxRecord
     from reconciler.sandbox.shape import StartObserver
 

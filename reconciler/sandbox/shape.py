@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from reconciler.errors import SandboxError
-from reconciler.model import Broker
-from reconciler.snapshot import decode_snapshot, refuse_file
+from reconciler.model.cluster import Broker
+from reconciler.planfile.snapshot import decode_snapshot, refuse_file
 from reconciler.units import count
 
 if TYPE_CHECKING:

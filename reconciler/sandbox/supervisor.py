@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import ReconcilerError
-from reconciler.model import Broker
+from reconciler.model.cluster import Broker
 from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.record import SandboxRecord, own_sandbox, write_record
 

@@ -10,16 +10,21 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from reconciler.errors import UsageError
-from reconciler.placement import STRATEGIES as PLACING
-from reconciler.placement import lose_each_broker, measure_balance, place_like_kafka, place_replicas
+from reconciler.placement.kafka_placement import place_like_kafka
+from reconciler.placement.loss import lose_each_broker
+from reconciler.placement.measure import measure_balance
+from reconciler.placement.strategies import STRATEGIES as PLACING
+from reconciler.placement.strategies import place_replicas
 from reconciler.simulate.cluster import Place
 from reconciler.simulate.figures import Figures, Measured, measure_simulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.model import Assignment, Balance, Broker
-    from reconciler.placement import Problem, Quality
+    from reconciler.model.cluster import Assignment, Broker
+    from reconciler.model.plan import Balance
+    from reconciler.placement.measure import Quality
+    from reconciler.placement.problem import Problem
     from reconciler.simulate.cluster import Placer, SimulatedCluster, SimulationStep, WantedTopic
 
 KAFKA = "kafka"

@@ -8,7 +8,7 @@ from itertools import groupby
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from reconciler.placement import name_estimates
+from reconciler.placement.weigh import name_estimates
 from reconciler.simulate.compare import KAFKA
 from reconciler.styling import measure_columns, set_columns, set_row
 from reconciler.units import AMOUNTS, approximate_size, count
@@ -16,8 +16,9 @@ from reconciler.units import AMOUNTS, approximate_size, count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.model import Spread
-    from reconciler.placement import Loss, Quality
+    from reconciler.model.plan import Spread
+    from reconciler.placement.loss import Loss
+    from reconciler.placement.measure import Quality
     from reconciler.simulate.cluster import SimulatedCluster, WantedTopic
     from reconciler.simulate.compare import Comparison, CountResult
     from reconciler.simulate.figures import Figures

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reconciler.errors import Finding
-from reconciler.model import RISKY_FIELDS, AcceptedChange, Risk
+from reconciler.model.cluster import RISKY_FIELDS, AcceptedChange, Risk
 from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_PARTITIONS
 from reconciler.spec.configs import choose_catalogue
@@ -19,7 +19,7 @@ from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, descr
 
 if TYPE_CHECKING:
     from reconciler.errors import Location
-    from reconciler.model import AcknowledgedEntry
+    from reconciler.model.cluster import AcknowledgedEntry
 
 RISKS = tuple(risk.value for risk in Risk if risk is not Risk.NONE)
 _UNSET = ("not set", "unset")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.errors import Location
-    from reconciler.model import Assignment, Replicas
+    from reconciler.model.cluster import Assignment, Replicas
 
 MOST_BROKER_ID = 2_147_483_647
 MOST_PARTITIONS = 100_000

@@ -6,22 +6,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reconciler.errors import Finding, Severity
-from reconciler.model import SHORT
-from reconciler.policy import (
+from reconciler.model.cluster import SHORT
+from reconciler.policy.loosening import (
     compare_policies,
-    lay_policy,
     name_some,
     narrow_patterns,
     widen_patterns,
     widen_words,
 )
+from reconciler.policy.policy import lay_policy
 from reconciler.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from reconciler.model import Guards, MovePolicy
-    from reconciler.policy import Policy
+    from reconciler.model.cluster import Guards
+    from reconciler.model.moves import MovePolicy
+    from reconciler.policy.policy import Policy
     from reconciler.spec.clusters import ClusterEntry
 
     Restore = Callable[[ClusterEntry], ClusterEntry]

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Location, escape_unprintable
-from reconciler.model import SHORT
+from reconciler.model.cluster import SHORT
 from reconciler.spec.clusters import list_entries
 from reconciler.spec.documents import read_documents
 from reconciler.spec.resolve import Resolver
@@ -19,7 +19,7 @@ from reconciler.spec.resolve import Resolver
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from reconciler.model import TopicSpec
+    from reconciler.model.cluster import TopicSpec
     from reconciler.spec.clusters import ClusterEntry
 
 

@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location, Severity
-from reconciler.model import Guards, MovePolicy
-from reconciler.policy import Policy, lay_policy
+from reconciler.model.cluster import Guards
+from reconciler.model.moves import MovePolicy
+from reconciler.policy.policy import Policy, lay_policy
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.forms import ClustersDocument, make_move_policy, make_policy
 from reconciler.spec.values import YamlMap, YamlText
@@ -17,7 +18,7 @@ from reconciler.spec.values import YamlMap, YamlText
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from reconciler.policy import Bounds
+    from reconciler.policy.policy import Bounds
     from reconciler.spec.configs import Catalogue
 
 SANDBOX = "sandbox"

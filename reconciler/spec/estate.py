@@ -31,7 +31,7 @@ from reconciler.spec.values import RENDER, find_expression
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from reconciler.model import TopicSpec
+    from reconciler.model.cluster import TopicSpec
     from reconciler.spec.configs import Catalogue
     from reconciler.spec.documents import Documents, WrittenTopic
     from reconciler.spec.forms import AuditForm

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field
 
 from reconciler.errors import Severity
-from reconciler.model import MovePolicy
-from reconciler.policy import NamePattern, Policy, PolicyRule, Subject
+from reconciler.model.moves import MovePolicy
+from reconciler.policy.patterns import NamePattern
+from reconciler.policy.policy import Policy, PolicyRule, Subject
 from reconciler.spec.fields import WrittenConfig
 from reconciler.spec.keys import (
     AtOnce,

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from reconciler.model import INTERNAL_TOPICS, Assignment, MoveKind
+from reconciler.model.cluster import INTERNAL_TOPICS, Assignment
+from reconciler.model.moves import MoveKind
 from reconciler.spec import fields
 from reconciler.spec.acknowledgements import Acknowledged, build_schema, read_acknowledged
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment

@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
-from reconciler.model import INTERNAL_TOPICS
+from reconciler.model.cluster import INTERNAL_TOPICS
 from reconciler.spec.values import quote
 
 if TYPE_CHECKING:

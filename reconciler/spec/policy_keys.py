@@ -7,14 +7,9 @@ from fnmatch import fnmatchcase
 from typing import Annotated, Any, TypeVar
 
 from reconciler.errors import Severity
-from reconciler.policy import (
-    Bounds,
-    Limit,
-    PatternError,
-    Subject,
-    compile_pattern,
-    read_limit,
-)
+from reconciler.policy.limits import read_limit
+from reconciler.policy.patterns import PatternError, compile_pattern
+from reconciler.policy.policy import Bounds, Limit, Subject
 from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_PARTITIONS
 from reconciler.spec.catalogue import ConfigType, every_key, lines_that_know, spell_line

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.errors import Finding
-from reconciler.model import TopicSpec
-from reconciler.policy import check_quotas
+from reconciler.model.cluster import TopicSpec
+from reconciler.policy.quotas import check_quotas
 from reconciler.spec.assignment import list_row_places
 from reconciler.spec.catalogue import LINES, lines_that_know, spell_line
 from reconciler.spec.clusters import SANDBOX
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.errors import Location
-    from reconciler.model import Assignment
+    from reconciler.model.cluster import Assignment
     from reconciler.spec.acknowledgements import Acknowledged
     from reconciler.spec.clusters import ClusterEntry
     from reconciler.spec.configs import Catalogue, Clash

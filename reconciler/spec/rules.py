@@ -6,8 +6,11 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Severity
-from reconciler.model import MoveKind
-from reconciler.policy import Judge, PolicyCluster, check_limits, check_quotas
+from reconciler.model.moves import MoveKind
+from reconciler.policy.facts import PolicyCluster
+from reconciler.policy.limits import check_limits
+from reconciler.policy.quotas import check_quotas
+from reconciler.policy.rules import Judge
 from reconciler.spec import names
 from reconciler.spec.clusters import SANDBOX
 from reconciler.spec.fields import list_repeats, suggest
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.errors import Location
-    from reconciler.model import TopicSpec
+    from reconciler.model.cluster import TopicSpec
     from reconciler.spec.clusters import ClusterEntry
     from reconciler.spec.configs import Catalogue
     from reconciler.spec.documents import WrittenTopic

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from campaign.network import Loss, Moment, Network, Stage, Trap, Way
 from campaign.world import BROKERS
-from reconciler.sandbox import BrokerState
+from reconciler.sandbox.shape import BrokerState
 
 if TYPE_CHECKING:
     import random
     import subprocess
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 
 class Kind(StrEnum):

@@ -20,13 +20,13 @@ from campaign.rounds import AUDIT, Result, Round
 from campaign.truth import MARKER, Truth
 from campaign.world import draw_world
 from reconciler.errors import SandboxError
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 PROPERTIES = {
     # A broker waits as long for a controller that is frozen, before it asks the next one.

@@ -12,7 +12,7 @@ from campaign.faults import Kind, draw_fault
 from campaign.network import Stage, Trap, tell_stage
 from campaign.page import count_run, render_page
 from campaign.world import draw_world, write_estate
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 
 
 def draw(seed: int, number: int) -> object:

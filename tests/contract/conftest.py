@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 from judge import Judge
 from security import start_secured
 
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.jars import known_releases
 from reconciler.spec.configs import choose_catalogue
 

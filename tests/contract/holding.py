@@ -11,13 +11,17 @@ from confluent_kafka import KafkaException, Producer
 from lab import connect_to, create, wait_for
 
 from reconciler.kafka.mover import KafkaMover
-from reconciler.model import AnswerKind, CreateTopic, ThrottleSide
+from reconciler.model.moves import ThrottleSide
+from reconciler.model.outcomes import AnswerKind
+from reconciler.model.steps import CreateTopic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from reconciler.model import Answer, PartitionState, Place, Reassignment, Replicas
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import Replicas
+    from reconciler.model.moves import PartitionState, Place, Reassignment
+    from reconciler.model.outcomes import Answer
+    from reconciler.sandbox.cluster import Cluster
 
 OLDEST, NEWEST = "3.9.2", "4.4.0"
 SIZE = 4_000_000

@@ -16,15 +16,17 @@ from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
 from reconciler.errors import Location
-from reconciler.kafka import Connection, KafkaReader, connect
+from reconciler.kafka.connection import Connection, connect
+from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter
-from reconciler.model import AnswerKind, CreateTopic
-from reconciler.spec import ClusterEntry
+from reconciler.model.outcomes import AnswerKind
+from reconciler.model.steps import CreateTopic
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 HERE = Location("clusters.yaml", 3)
 

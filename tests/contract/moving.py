@@ -13,15 +13,16 @@ from kafka.admin import KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest, IncrementalAlterConfigsRequest
 from lab import connect_to, create, reassign, wait_for
 
-from reconciler.api import read_moves
-from reconciler.model import CreateTopic, ThrottleSide
+from reconciler.api.moves import read_moves
+from reconciler.model.moves import ThrottleSide
+from reconciler.model.steps import CreateTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.model import Assignment
-    from reconciler.moves import MovesReport
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import Assignment
+    from reconciler.moves.progress import MovesReport
+    from reconciler.sandbox.cluster import Cluster
 
 RATE = 300_000
 """Bytes per second: a copy of SIZE takes more than a minute."""

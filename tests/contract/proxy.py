@@ -28,7 +28,7 @@ from answers import (  # noqa: F401 - what tests lose
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 
 _LARGEST = 100 << 20

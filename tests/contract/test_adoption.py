@@ -9,19 +9,18 @@ import pytest
 from config_values import accepted_values
 from lab import connect_to, create
 
-from reconciler import api
+from reconciler.api.planning import build_plan, load_estate, read_cluster
 from reconciler.cli.app import run
-from reconciler.kafka import KafkaReader
-from reconciler.model import CreateTopic
-from reconciler.plan import steps_of
-from reconciler.sandbox import start_cluster
+from reconciler.kafka.reader import KafkaReader
+from reconciler.model.steps import CreateTopic, steps_of
+from reconciler.sandbox.cluster import start_cluster
 from reconciler.spec.configs import choose_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 ODD = (
     "null",
@@ -83,8 +82,8 @@ def import_all(cluster: Cluster, root: Path) -> None:
 
 
 def count_work(root: Path) -> int:
-    estate = api.load_estate(root)
-    plan = api.build_plan(estate, "lab", api.read_cluster(estate, "lab"))
+    estate = load_estate(root)
+    plan = build_plan(estate, "lab", read_cluster(estate, "lab"))
     assert plan.unchanged > 0
     return sum(bool(steps_of(topic) or topic.refusals) for topic in plan.topics)
 
@@ -101,7 +100,7 @@ def test_the_plan_after_an_import_is_empty(
     import_all(own_cluster, root)
     assert "the next plan is empty: 0 differences" in capsys.readouterr().err
     assert count_work(root) == 0
-    specs = {spec.name for spec in api.load_estate(root).topics_for("lab")}
+    specs = {spec.name for spec in load_estate(root).topics_for("lab")}
     assert {step.topic for step in steps} <= specs
     assert len(specs) >= number
     texts = {path: path.read_text() for path in root.rglob("*.yaml")}

@@ -10,14 +10,15 @@ from shorthand import spec
 from workbench import Workbench, assert_landed, outcomes, texts
 
 from reconciler.errors import RefusedPlanError
-from reconciler.model import AnswerKind, has_steps
+from reconciler.model.outcomes import AnswerKind
+from reconciler.model.steps import has_steps
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from reconciler.apply import StepAnswered
-    from reconciler.model import TopicSpec, TopicState
-    from reconciler.sandbox import Cluster
+    from reconciler.apply.ending import StepAnswered
+    from reconciler.model.cluster import TopicSpec, TopicState
+    from reconciler.sandbox.cluster import Cluster
 
     Views = Mapping[int, Mapping[str, TopicState]]
 

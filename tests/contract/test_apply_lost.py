@@ -24,9 +24,9 @@ from reconciler.kafka import writer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.apply import StepAnswered
-    from reconciler.model import Plan
-    from reconciler.sandbox import Cluster
+    from reconciler.apply.ending import StepAnswered
+    from reconciler.model.plan import Plan
+    from reconciler.sandbox.cluster import Cluster
 
 LOSSES = (Loss.SILENT_BEFORE, Loss.SILENT_AFTER, Loss.CUT_BEFORE, Loss.CUT_AFTER)
 STEPS = {"create": CREATE_TOPICS, "expand": CREATE_PARTITIONS, "configure": ALTER_CONFIGS}

@@ -15,16 +15,17 @@ from shorthand import HERE, said, spec
 from workbench import Workbench, outcomes
 
 from reconciler.errors import StalePlanError
-from reconciler.kafka import KafkaReader
-from reconciler.model import Broker
-from reconciler.plan import decode_plan, encode_plan, fingerprint_plan
-from reconciler.sandbox import start_cluster
+from reconciler.kafka.reader import KafkaReader
+from reconciler.model.cluster import Broker
+from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.model import Plan, TopicSpec, TopicState
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import TopicSpec, TopicState
+    from reconciler.model.plan import Plan
+    from reconciler.sandbox.cluster import Cluster
 
 PLACED = ((1, 2), (2, 3), (3, 1))
 

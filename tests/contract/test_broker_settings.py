@@ -11,17 +11,17 @@ from lab import connect_to, create
 
 from reconciler import build_plan, load_estate, read_cluster, take_snapshot
 from reconciler.kafka.configs import find_settings
-from reconciler.model import CreateTopic
-from reconciler.sandbox import start_cluster
+from reconciler.model.steps import CreateTopic
+from reconciler.planfile.snapshot import decode_snapshot, encode_snapshot
+from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.shape import choose_controller_ids, spread_brokers
-from reconciler.snapshot import decode_snapshot, encode_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.sandbox import Cluster
-    from reconciler.spec import Estate
+    from reconciler.sandbox.cluster import Cluster
+    from reconciler.spec.estate import Estate
 
 TIER = "remote.log.storage.system.enable"
 SETTINGS = {"log.cleaner.max.compaction.lag.ms": "60000", "delete.topic.enable": "false"}

@@ -16,7 +16,7 @@ from reconciler.cli.app import run
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 SECRET = "c0rrect-h0rse-battery"
 PLAN = ("plan", "topics", "--cluster", "lab", "--client-from", "main")

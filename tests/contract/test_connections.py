@@ -19,14 +19,15 @@ from lab import HERE
 from proxy import Loss, failing_network
 
 from reconciler.errors import ClusterError
-from reconciler.kafka import KafkaReader, connect, connection, probe, second_client
-from reconciler.kafka.connection import PATIENCE_S
+from reconciler.kafka import connection, probe, second_client
+from reconciler.kafka.connection import PATIENCE_S, connect
 from reconciler.kafka.lock import Holder, hold_lock
 from reconciler.kafka.metadata import ClientForAll, ClientPerBroker
+from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.second_client import TokenError, translate_settings
 from reconciler.kafka.second_look import read_reassignments
 from reconciler.kafka.views import Views
-from reconciler.spec import ClusterEntry
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -638,8 +639,9 @@ class TestSecrets:
         script.write_text(
             "import sys\n"
             "from reconciler.errors import Location\n"
-            "from reconciler.kafka import KafkaReader, connect\n"
-            "from reconciler.spec import ClusterEntry\n"
+            "from reconciler.kafka.reader import KafkaReader\n"
+            "from reconciler.kafka.connection import connect\n"
+            "from reconciler.spec.clusters import ClusterEntry\n"
             f"entry = ClusterEntry('lab', Location('c.yaml', 1), client={scram(secured)!r})\n"
             "connection = connect(entry)\n"
             "print(connection, vars(connection), connection.settings)\n"

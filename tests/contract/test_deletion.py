@@ -28,17 +28,19 @@ from workbench import Workbench, outcomes, texts
 from reconciler import apply_plan, build_plan, load_estate, read_cluster
 from reconciler.errors import StalePlanError
 from reconciler.kafka import usage
-from reconciler.model import Guards
-from reconciler.plan import decode_plan, encode_plan, steps_of
+from reconciler.model.cluster import Guards
+from reconciler.model.steps import steps_of
+from reconciler.planfile.codec import decode_plan, encode_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.apply import StepAnswered
-    from reconciler.model import Plan, TopicSpec, TopicUsage
-    from reconciler.sandbox import Cluster
-    from reconciler.spec import Estate
+    from reconciler.apply.ending import StepAnswered
+    from reconciler.model.cluster import TopicSpec, TopicUsage
+    from reconciler.model.plan import Plan
+    from reconciler.sandbox.cluster import Cluster
+    from reconciler.spec.estate import Estate
 
 DAY_MS = 86_400_000
 ALL_RISKS = frozenset({"data-loss", "ordering"})

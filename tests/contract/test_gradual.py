@@ -8,7 +8,7 @@ from shorthand import spec
 from workbench import Workbench
 
 from reconciler.cli.app import run
-from reconciler.model import has_steps
+from reconciler.model.steps import has_steps
 from reconciler.units import DAY
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from reconciler.model import TopicSpec
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import TopicSpec
+    from reconciler.sandbox.cluster import Cluster
 
 
 def write_topic(estate: Path, name: str, retention: str) -> None:

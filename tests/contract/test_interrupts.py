@@ -15,8 +15,8 @@ from lab import connect_to
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.kafka import Connection
-    from reconciler.sandbox import Cluster
+    from reconciler.kafka.connection import Connection
+    from reconciler.sandbox.cluster import Cluster
 
 KEPT: list[Connection] = []
 """Clients with answers under way: one that its own thread collects aborts the process."""

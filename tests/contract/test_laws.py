@@ -22,14 +22,16 @@ from shorthand import CATALOGUE, spec
 from workbench import Workbench, outcomes, remove
 from worlds import rows_on, seldom
 
-from reconciler.diff import eligible_brokers, managed_overrides
-from reconciler.model import CreateTopic
-from reconciler.placement import Problem, Wish, check_placement, count_load
-from reconciler.plan import steps_of
+from reconciler.diff.brokers import eligible_brokers
+from reconciler.diff.fields import managed_overrides
+from reconciler.model.steps import CreateTopic, steps_of
+from reconciler.placement.check import check_placement
+from reconciler.placement.problem import Problem, Wish, count_load
 
 if TYPE_CHECKING:
-    from reconciler.model import Assignment, ClusterState, Plan, TopicSpec, TopicState
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import Assignment, ClusterState, TopicSpec, TopicState
+    from reconciler.model.plan import Plan
+    from reconciler.sandbox.cluster import Cluster
 
 BROKERS = range(1, 7)
 # Of the others, some rest on each other, some need tiered storage, and some make files of any size.

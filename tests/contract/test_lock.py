@@ -30,15 +30,16 @@ from shorthand import spec
 from test_connections import ENVIRONMENT, WAYS
 from workbench import Workbench, outcomes, texts
 
-from reconciler.api import build_plan, load_estate, plan_elections, read_cluster
+from reconciler.api.planning import build_plan, load_estate, plan_elections, read_cluster
 from reconciler.errors import Finding, LockHeldError, LockLostError
-from reconciler.kafka import connect, group
+from reconciler.kafka import group
+from reconciler.kafka.connection import connect
 from reconciler.kafka.group import GroupClient, Member, MemberDescription
 from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, Waiting, hold_lock
 from reconciler.kafka.mover import KafkaMover
-from reconciler.model import CreateTopic, has_steps
-from reconciler.sandbox import start_cluster
-from reconciler.spec import ClusterEntry
+from reconciler.model.steps import CreateTopic, has_steps
+from reconciler.sandbox.cluster import start_cluster
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
 
     from security import Secured
 
-    from reconciler.apply import StepAnswered
-    from reconciler.model import Plan
-    from reconciler.sandbox import Cluster
+    from reconciler.apply.ending import StepAnswered
+    from reconciler.model.plan import Plan
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 

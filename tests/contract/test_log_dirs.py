@@ -15,19 +15,22 @@ from confluent_kafka.admin import AdminClient
 from lab import HERE, connect_to, create, wait_for
 from proxy import Loss, failing_network
 
-from reconciler import api
+from reconciler.api.planning import load_estate, read_cluster
+from reconciler.api.snapshots import read_snapshot, take_snapshot, write_snapshot
 from reconciler.cli.app import run
-from reconciler.kafka import KafkaReader, MovesReader, connect
 from reconciler.kafka import log_dirs as module
-from reconciler.model import CreateTopic
-from reconciler.sandbox import start_cluster
-from reconciler.spec import ClusterEntry
+from reconciler.kafka.connection import connect
+from reconciler.kafka.moves import MovesReader
+from reconciler.kafka.reader import KafkaReader
+from reconciler.model.steps import CreateTopic
+from reconciler.sandbox.cluster import start_cluster
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reconciler.model import ClusterState
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import ClusterState
+    from reconciler.sandbox.cluster import Cluster
 
 DESCRIBE_LOG_DIRS = 35
 RECORD = 100_000
@@ -256,8 +259,8 @@ class TestCommands:
         self, topic: str, estate: Path, tmp_path: Path
     ) -> None:
         path = tmp_path / "lab.json"
-        api.write_snapshot(api.take_snapshot(api.load_estate(estate), "lab"), path)
-        found = api.read_snapshot(path)
+        write_snapshot(take_snapshot(load_estate(estate), "lab"), path)
+        found = read_snapshot(path)
         assert found.topics[topic].size_bytes[0] > 5 * RECORD
         assert set(found.directories) == {1, 2, 3, 4, 5, 6}
         assert found.topics[topic].rate_bytes_per_s == ()
@@ -282,7 +285,7 @@ class TestCommands:
         self, estate: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         Meanwhile(monkeypatch).does(lambda: None)
-        state = api.read_cluster(api.load_estate(estate), "lab", with_moves=True)
+        state = read_cluster(load_estate(estate), "lab", with_moves=True)
         assert set(state.directories) == {1, 2, 3, 4, 5, 6}
         assert state.reassignments == ()
         assert any(live.rate_bytes_per_s for live in state.topics.values())

@@ -16,16 +16,16 @@ from shorthand import spec
 from workbench import Workbench, outcomes, texts
 
 from reconciler.errors import StalePlanError
-from reconciler.kafka import KafkaReader
-from reconciler.model import CreateTopic
-from reconciler.sandbox import start_cluster
+from reconciler.kafka.reader import KafkaReader
+from reconciler.model.steps import CreateTopic
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
-    from reconciler.apply import StepAnswered
-    from reconciler.model import TopicState
-    from reconciler.sandbox import Cluster
+    from reconciler.apply.ending import StepAnswered
+    from reconciler.model.cluster import TopicState
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 

@@ -26,29 +26,30 @@ from lab import HERE, wait_for
 from proxy import Loss, failing_network
 
 from reconciler.errors import ClusterError
-from reconciler.kafka import KafkaReader, connect
 from reconciler.kafka.configs import CORDONED
+from reconciler.kafka.connection import connect
 from reconciler.kafka.lock import MOVES_GROUP, Holder, hold_lock
 from reconciler.kafka.mover import KafkaMover
+from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter
-from reconciler.model import (
+from reconciler.model.moves import (
     MIN_INSYNC,
-    AnswerKind,
-    DeleteTopic,
-    ExpandTopic,
     PartitionState,
     RateSource,
     ThrottleList,
     ThrottleSide,
 )
-from reconciler.sandbox import start_cluster
-from reconciler.spec import ClusterEntry
+from reconciler.model.outcomes import AnswerKind
+from reconciler.model.steps import DeleteTopic, ExpandTopic
+from reconciler.sandbox.cluster import start_cluster
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from reconciler.model import Place, Replicas
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import Replicas
+    from reconciler.model.moves import Place
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 

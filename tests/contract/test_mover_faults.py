@@ -9,13 +9,13 @@ import pytest
 from holding import NEWEST, OLDEST, SIZE, Holding
 from lab import wait_for
 
-from reconciler.model import AnswerKind
-from reconciler.sandbox import start_cluster
+from reconciler.model.outcomes import AnswerKind
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = [
     pytest.mark.cluster,

@@ -9,12 +9,14 @@ from lab import HERE, connect_to, wait_for
 from moving import BROKER, RATE, SIZE, Moving
 from proxy import Loss, failing_network
 
-from reconciler.api import read_moves, watch_moves
+from reconciler.api.moves import read_moves, watch_moves
 from reconciler.errors import ClusterError, Severity
-from reconciler.kafka import KafkaReader, connect
-from reconciler.model import Broker, RateSource, ThrottleSide
-from reconciler.moves import Cause
-from reconciler.spec import ClusterEntry
+from reconciler.kafka.connection import connect
+from reconciler.kafka.reader import KafkaReader
+from reconciler.model.cluster import Broker
+from reconciler.model.moves import RateSource, ThrottleSide
+from reconciler.moves.progress import Cause
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 from moving import BROKER, SIZE, TOPIC, Moving
 
-from reconciler import api
+from reconciler.api.planning import build_moves, load_estate, read_cluster
 from reconciler.cli.app import run
-from reconciler.model import MoveReplicas, ThrottleSide
-from reconciler.plan import steps_of
+from reconciler.model.moves import ThrottleSide
+from reconciler.model.steps import MoveReplicas, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.model import Plan
+    from reconciler.model.plan import Plan
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("brief_rates")]
 
@@ -45,9 +45,9 @@ def write_estate(root: Path, moving: Moving, topic: str, wished: str) -> Path:
 
 
 def plan(root: Path, moving: Moving, topic: str, wished: str) -> Plan:
-    estate = api.load_estate(write_estate(root, moving, topic, wished))
-    make = partial(api.build_moves, estate, "lab")
-    return make(api.read_cluster(estate, "lab", with_moves=True, plan=make))
+    estate = load_estate(write_estate(root, moving, topic, wished))
+    make = partial(build_moves, estate, "lab")
+    return make(read_cluster(estate, "lab", with_moves=True, plan=make))
 
 
 def test_what_is_in_flight_to_the_spec_is_planned_with_its_cost(
@@ -105,9 +105,9 @@ def test_a_plan_of_moves_is_saved_and_exits_as_asked(
     assert run([*arguments, "--detailed-exitcode"]) == 0
 
     # Nothing is copied, so nobody waits for write rates.
-    loaded = api.load_estate(estate)
-    make = partial(api.build_moves, loaded, "lab")
-    state = api.read_cluster(loaded, "lab", with_moves=True, plan=make)
+    loaded = load_estate(estate)
+    make = partial(build_moves, loaded, "lab")
+    state = read_cluster(loaded, "lab", with_moves=True, plan=make)
     assert state.topics[topic].size_bytes[0] >= SIZE
     assert not any(live.rate_bytes_per_s for live in state.topics.values())
 

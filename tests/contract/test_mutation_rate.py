@@ -14,17 +14,19 @@ from lab import wait_for
 from shorthand import spec
 from workbench import Workbench, outcomes, texts
 
-from reconciler.apply import QuotaExceeded, engine
-from reconciler.model import CreateTopic, Guards
-from reconciler.plan import list_refusals
-from reconciler.sandbox import start_cluster
+from reconciler.apply import engine
+from reconciler.apply.ending import QuotaExceeded
+from reconciler.diff.guards import list_refusals
+from reconciler.model.cluster import Guards
+from reconciler.model.steps import CreateTopic
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.apply import StepAnswered
-    from reconciler.model import Plan
-    from reconciler.sandbox import Cluster
+    from reconciler.apply.ending import StepAnswered
+    from reconciler.model.plan import Plan
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.model import INTERNAL_TOPICS
+from reconciler.model.cluster import INTERNAL_TOPICS
 from reconciler.spec.names import check_name, find_collisions
 
 if TYPE_CHECKING:

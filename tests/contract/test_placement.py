@@ -12,14 +12,14 @@ from lab import set_config, wait_for
 from shorthand import spec
 from workbench import Workbench, remove
 
-from reconciler.placement import measure_balance
+from reconciler.placement.measure import measure_balance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from reconciler.model import Assignment, TopicSpec
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import Assignment, TopicSpec
+    from reconciler.sandbox.cluster import Cluster
 
 IDS = range(1, 7)
 IDLE = 6

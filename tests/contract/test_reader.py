@@ -15,18 +15,18 @@ from kafka.admin import KafkaAdminClient
 from lab import connect_to, create, reassign, set_config, wait_for
 
 from reconciler.errors import ClusterError
-from reconciler.kafka import KafkaReader
 from reconciler.kafka.configs import read_configs
 from reconciler.kafka.connection import REQUEST_S
-from reconciler.kafka.reader import _read
-from reconciler.model import Broker, CreateTopic
-from reconciler.sandbox import start_cluster
+from reconciler.kafka.reader import KafkaReader, _read
+from reconciler.model.cluster import Broker
+from reconciler.model.steps import CreateTopic
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.model import ClusterState
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import ClusterState
+    from reconciler.sandbox.cluster import Cluster
 
 
 class TestState:

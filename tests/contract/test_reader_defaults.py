@@ -8,11 +8,12 @@ import pytest
 from lab import HERE, connect_to, create, wait_for
 from test_rights import PLAN, Grants, can_read
 
-from reconciler.kafka import KafkaReader, connect
-from reconciler.model import CreateTopic
-from reconciler.sandbox import start_cluster
+from reconciler.kafka.connection import connect
+from reconciler.kafka.reader import KafkaReader
+from reconciler.model.steps import CreateTopic
+from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.jars import known_releases
-from reconciler.spec import ClusterEntry
+from reconciler.spec.clusters import ClusterEntry
 from reconciler.spec.configs import choose_catalogue
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from security import Secured
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 

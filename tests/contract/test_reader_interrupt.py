@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 from lab import connect_to
 
-from reconciler.kafka import KafkaReader
 from reconciler.kafka.connection import REQUEST_S
-from reconciler.sandbox import start_cluster
+from reconciler.kafka.reader import KafkaReader
+from reconciler.sandbox.cluster import start_cluster
 from reconciler.side_by_side import GRACE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -27,8 +27,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 READING = """
 import sys
 from reconciler.errors import Location
-from reconciler.kafka import KafkaReader, connect
-from reconciler.spec import ClusterEntry
+from reconciler.kafka.reader import KafkaReader
+from reconciler.kafka.connection import connect
+from reconciler.spec.clusters import ClusterEntry
 
 entry = ClusterEntry("lab", Location("clusters.yaml", 3))
 reader = KafkaReader(connect(entry, bootstrap_servers=sys.argv[1]))

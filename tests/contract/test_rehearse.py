@@ -9,15 +9,17 @@ import pytest
 from shorthand import spec
 from workbench import Workbench
 
-from reconciler import api
+from reconciler.api.planning import build_plan, load_estate
+from reconciler.api.rehearsing import rehearse_plan
+from reconciler.api.snapshots import read_snapshot
 from reconciler.cli.app import run
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 from reconciler.units import DAY
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.rehearse import Rehearsal
+    from reconciler.rehearse.rehearsal import Rehearsal
 
 pytestmark = pytest.mark.cluster
 
@@ -88,9 +90,9 @@ class Place:
 
     def rehearse(self) -> Rehearsal:
         """Rehearse what the estate asks for against the snapshot."""
-        estate, state = api.load_estate(self.estate), api.read_snapshot(self.snapshot)
-        plan = api.build_plan(estate, "prod-eu", state)
-        return api.rehearse_plan(plan, state=state, entry=estate.clusters["prod-eu"])
+        estate, state = load_estate(self.estate), read_snapshot(self.snapshot)
+        plan = build_plan(estate, "prod-eu", state)
+        return rehearse_plan(plan, state=state, entry=estate.clusters["prod-eu"])
 
 
 @pytest.fixture
@@ -114,8 +116,8 @@ def test_a_plan_on_a_snapshot_is_run_among_all_its_topics(
     assert found["setup"]["brokers"] == BROKERS
     assert (found["setup"]["topics"], found["setup"]["complete"]) == (4, True)
     assert (found["differences"], found["pending"], found["notes"]) == ({}, [], [])
-    estate, state = api.load_estate(place.estate), api.read_snapshot(place.snapshot)
-    plan = api.build_plan(estate, "prod-eu", state)
+    estate, state = load_estate(place.estate), read_snapshot(place.snapshot)
+    plan = build_plan(estate, "prod-eu", state)
     assert plan.balance_after is not None
     assert found["balance_after"]["leaders"]["most"] == plan.balance_after.leaders.most
     assert found["balance_after"]["replicas"]["least"] == plan.balance_after.replicas.least
@@ -188,10 +190,10 @@ def test_what_brokers_have_for_topics_by_default_is_theirs_here_too(place: Place
         "topic: audit.log\nreplication_factor: 2\npartitions: 3\n"
         "config: {flush.ms: 5, retention.ms: 1d}\nacknowledge: [ordering]\n"
     )
-    estate, state = api.load_estate(place.estate), api.read_snapshot(place.snapshot)
-    plan = api.build_plan(estate, "prod-eu", state)
-    rehearsal = api.rehearse_plan(
-        plan, state=state, replan=lambda found: api.build_plan(estate, "prod-eu", found)
+    estate, state = load_estate(place.estate), read_snapshot(place.snapshot)
+    plan = build_plan(estate, "prod-eu", state)
+    rehearsal = rehearse_plan(
+        plan, state=state, replan=lambda found: build_plan(estate, "prod-eu", found)
     )
     assert rehearsal.setup.properties == {"log.retention.ms": str(DAY), "min.insync.replicas": "2"}
     assert (rehearsal.pending, rehearsal.succeeded) == ((), True)

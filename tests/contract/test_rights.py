@@ -24,31 +24,34 @@ from kafka.admin import KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest
 from lab import HERE, wait_for
 
-from reconciler.api import check_apply, control_moves, load_estate, read_moves
+from reconciler.api.applying import check_apply
+from reconciler.api.move_control import control_moves
+from reconciler.api.moves import read_moves
+from reconciler.api.planning import load_estate
 from reconciler.errors import ClusterError, LockHeldError, Severity
-from reconciler.kafka import KafkaReader, connect
+from reconciler.kafka.connection import connect
 from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, hold_lock
 from reconciler.kafka.mover import KafkaMover
+from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter, check_audit_topic, write_audit_record
-from reconciler.model import (
-    AnswerKind,
-    ClusterState,
+from reconciler.model.cluster import ClusterState, TopicState
+from reconciler.model.moves import ThrottleSide
+from reconciler.model.outcomes import AnswerKind
+from reconciler.model.steps import (
     ConfigureTopic,
     CreateTopic,
     DeleteTopic,
     ElectLeaders,
     ExpandTopic,
-    ThrottleSide,
-    TopicState,
 )
-from reconciler.spec import ClusterEntry
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from security import Secured
 
-    from reconciler.kafka import Connection
+    from reconciler.kafka.connection import Connection
 
 pytestmark = pytest.mark.cluster
 

@@ -15,9 +15,10 @@ from holding import NEWEST, SIZE, Holding
 from lab import connect_to, create, wait_for
 
 from reconciler.cli.app import run
-from reconciler.kafka import KafkaReader
-from reconciler.model import CreateTopic, DefaultRate, ThrottleSide
-from reconciler.sandbox import start_cluster
+from reconciler.kafka.reader import KafkaReader
+from reconciler.model.moves import DefaultRate, ThrottleSide
+from reconciler.model.steps import CreateTopic
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,14 +12,15 @@ from kafka_image import find_image
 from lab import wait_for
 
 from reconciler.errors import SandboxError
-from reconciler.model import Broker
-from reconciler.sandbox import BrokerState, start_cluster
+from reconciler.model.cluster import Broker
+from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.jars import known_releases
+from reconciler.sandbox.shape import BrokerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 

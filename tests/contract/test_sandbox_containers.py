@@ -12,7 +12,7 @@ import pytest
 from kafka_image import find_image
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.docker_engine import RUN_LABEL, find_docker, label_run
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ GONE_WITHIN_S = 20
 
 HOLDER = """
 import sys, time
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 with start_cluster(brokers=1, engine="container", image=sys.argv[1]) as cluster:
     print(cluster.directory, flush=True)
     time.sleep(600)

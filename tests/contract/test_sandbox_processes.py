@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox import BrokerState, start_cluster
+from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.places import data_directory
+from reconciler.sandbox.shape import BrokerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ GONE_WITHIN_S = 10
 
 HOLDER = """
 import json, sys, time
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 with start_cluster(**json.loads(sys.argv[1])) as cluster:
     if len(sys.argv) > 2:
         cluster.freeze_broker(int(sys.argv[2]))

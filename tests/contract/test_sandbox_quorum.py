@@ -10,12 +10,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from lab import wait_for
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox import BrokerState, start_cluster
+from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.shape import BrokerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 

@@ -13,13 +13,13 @@ from moving import BROKER
 from workbench import Workbench, outcomes, remove
 
 from reconciler import apply_plan, build_plan, load_estate, read_cluster
-from reconciler.kafka import KafkaReader
 from reconciler.kafka.metadata import read_metadata, read_topic
+from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.second_look import settle_rows
 from reconciler.kafka.views import Views
-from reconciler.model import CreateTopic, ThrottleSide
-from reconciler.plan import steps_of
-from reconciler.sandbox import start_cluster
+from reconciler.model.moves import ThrottleSide
+from reconciler.model.steps import CreateTopic, steps_of
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
     from moving import Moving
 
-    from reconciler.model import Plan, TopicState
-    from reconciler.sandbox import Cluster
-    from reconciler.spec import Estate
+    from reconciler.model.cluster import TopicState
+    from reconciler.model.plan import Plan
+    from reconciler.sandbox.cluster import Cluster
+    from reconciler.spec.estate import Estate
 
 OLD = {"retention.ms": "-1", "flush.ms": "77"}
 

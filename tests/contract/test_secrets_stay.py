@@ -15,7 +15,7 @@ from reconciler.cli.app import run
 if TYPE_CHECKING:
     from security import Secured
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 
 @pytest.fixture

@@ -9,16 +9,17 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from lab import connect_to, create, wait_for
 
-from reconciler import api
+from reconciler.api.planning import load_estate
+from reconciler.api.snapshots import read_snapshot, take_snapshot, write_snapshot
 from reconciler.cli.app import run
-from reconciler.kafka import KafkaReader
-from reconciler.model import CreateTopic
+from reconciler.kafka.reader import KafkaReader
+from reconciler.model.steps import CreateTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 THROTTLE = "leader.replication.throttled.replicas"
 
@@ -59,11 +60,11 @@ def test_a_snapshot_of_a_real_cluster_is_read_back_whole(
     cluster6: Cluster, estate: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "lab.json"
-    state = api.take_snapshot(api.load_estate(estate), "lab")
-    api.write_snapshot(state, path)
+    state = take_snapshot(load_estate(estate), "lab")
+    write_snapshot(state, path)
     # Who leads a partition at the moment is no part of what a plan rests on.
     kept = {name: replace(topic, leaders=()) for name, topic in state.topics.items()}
-    assert api.read_snapshot(path) == replace(state, topics=kept)
+    assert read_snapshot(path) == replace(state, topics=kept)
     assert state.cluster_id == cluster6.cluster_id
     assert all(topic.topic_id for topic in state.topics.values())
     connection = connect_to(cluster6)

@@ -13,18 +13,19 @@ import pytest
 from confluent_kafka import KafkaException, Node
 from lab import connect_to, create, wait_for
 
-from reconciler.kafka import KafkaReader
 from reconciler.kafka.metadata import ClientForAll, ClientPerBroker, read_metadata
+from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.second_client import translate_settings
 from reconciler.kafka.views import Views
-from reconciler.model import CreateTopic, TopicState
-from reconciler.sandbox import start_cluster
+from reconciler.model.cluster import TopicState
+from reconciler.model.steps import CreateTopic
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reconciler.kafka.metadata import BrokerClient
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 
 class TestViews:
@@ -85,8 +86,9 @@ class TestViews:
 COUNT_THREADS = """
 import os, sys
 from reconciler.errors import Location
-from reconciler.kafka import KafkaReader, connect
-from reconciler.spec import ClusterEntry
+from reconciler.kafka.reader import KafkaReader
+from reconciler.kafka.connection import connect
+from reconciler.spec.clusters import ClusterEntry
 
 connection = connect(ClusterEntry("lab", Location("lab", 1)), bootstrap_servers=sys.argv[1])
 reader = KafkaReader(connection)

@@ -9,15 +9,17 @@ from kafka.admin import KafkaAdminClient
 from kafka.protocol.admin import AlterClientQuotasRequest
 from lab import HERE, connect_to, create, wait_for
 
-from reconciler.kafka import KafkaReader, connect
+from reconciler.kafka.connection import connect
+from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter
-from reconciler.model import Answer, AnswerKind, ConfigureTopic, CreateTopic, ExpandTopic
-from reconciler.spec import ClusterEntry
+from reconciler.model.outcomes import Answer, AnswerKind
+from reconciler.model.steps import ConfigureTopic, CreateTopic, ExpandTopic
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
-    from reconciler.kafka import Connection
-    from reconciler.model import TopicState
-    from reconciler.sandbox import Cluster
+    from reconciler.kafka.connection import Connection
+    from reconciler.model.cluster import TopicState
+    from reconciler.sandbox.cluster import Cluster
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
 

@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka.admin import AdminClient
 from shorthand import CATALOGUE
 
-from reconciler.apply import run_plan
-from reconciler.diff import diff_topics
+from reconciler.apply.engine import run_plan
+from reconciler.changes.build import assemble_plan
+from reconciler.changes.topics import diff_topics
 from reconciler.errors import Location
-from reconciler.kafka import KafkaReader, connect
+from reconciler.kafka.connection import connect
+from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter
-from reconciler.model import Guards
-from reconciler.plan import assemble_plan
-from reconciler.spec import ClusterEntry
+from reconciler.model.cluster import Guards
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.apply import Applied
-    from reconciler.model import ClusterState, Plan, TopicSpec, TopicState
-    from reconciler.sandbox import Cluster
+    from reconciler.apply.ending import Applied
+    from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
+    from reconciler.model.plan import Plan
+    from reconciler.sandbox.cluster import Cluster
 
 NO_GUARDS = Guards()
 ENTRY = ClusterEntry("lab", Location("topics/clusters.yaml", 3))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from proxy import FailingNetwork
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 
 @pytest.fixture

@@ -15,14 +15,14 @@ from shell import VALIDATIONS, Shell, told
 
 from reconciler.cli.app import run
 from reconciler.cli.journal import Journal
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from proxy import FailingNetwork
 
-    from reconciler.apply import StepAnswered
+    from reconciler.apply.ending import StepAnswered
 
 METADATA = 3
 

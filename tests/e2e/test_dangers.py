@@ -12,7 +12,7 @@ from dangers.page import PAGE, act_out, list_dangers, name_danger, render_page
 if TYPE_CHECKING:
     from dangers.page import Danger
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 ROW = re.compile(r"^\| ([^|`]+?) \| .* \|$", re.MULTILINE)
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler import api
+from reconciler.api.planning import load_estate, read_cluster
 from reconciler.cli.app import run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.model import TopicState
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import TopicState
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("brief_rates")]
 
@@ -65,4 +65,4 @@ def test_an_edit_of_counts_and_configs_is_reached_in_three_plans(
 
 
 def read(estate: Path) -> TopicState:
-    return api.read_cluster(api.load_estate(estate), "lab").topics["orders"]
+    return read_cluster(load_estate(estate), "lab").topics["orders"]

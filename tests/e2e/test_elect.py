@@ -9,7 +9,7 @@ from command import run_here
 from confluent_kafka.admin import AdminClient
 from lab import wait_for
 
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from command import Ran
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 AWAY = 2
 

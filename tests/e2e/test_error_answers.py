@@ -25,13 +25,13 @@ from proxy import (
 )
 from shell import VALIDATIONS, told
 
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 TIMED_OUT, NOT_CONTROLLER, THROTTLED = 7, 41, 89
 LOADING, UNAVAILABLE, NOT_COORDINATOR = 14, 15, 16

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 EXPORTER = shutil.which("prometheus-node-exporter") or shutil.which("node_exporter")
 WAIT_S = 30

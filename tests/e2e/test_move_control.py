@@ -13,23 +13,22 @@ from lab import HERE, wait_for
 from moving import BROKER
 from terminal import Terminal
 
-from reconciler import api
 from reconciler.api.authors import find_author
-from reconciler.kafka import MOVES_GROUP, Holder, KafkaReader, hold_lock
-from reconciler.model import (
-    EMPTY,
+from reconciler.api.move_control import Locking, control_moves
+from reconciler.kafka.lock import MOVES_GROUP, Holder, hold_lock
+from reconciler.kafka.reader import KafkaReader
+from reconciler.model.cluster import EMPTY
+from reconciler.model.moves import (
     MIN_INSYNC,
     UNLIMITED,
-    AnswerKind,
     DefaultRate,
     MovePolicy,
-    Plan,
     PlannedMoves,
-    PlannedTopic,
     ThrottleSide,
-    TopicImage,
 )
-from reconciler.plan import encode_plan
+from reconciler.model.outcomes import AnswerKind
+from reconciler.model.plan import Plan, PlannedTopic, TopicImage
+from reconciler.planfile.codec import encode_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -38,8 +37,9 @@ if TYPE_CHECKING:
     from command import Ran
     from moving import Moving
 
-    from reconciler.model import Place, Replicas
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import Replicas
+    from reconciler.model.moves import Place
+    from reconciler.sandbox.cluster import Cluster
 
     Run = Callable[..., Ran]
 
@@ -230,8 +230,8 @@ class TestCancel:
         moves = PlannedMoves(policy, 1, 1, 0, {topic: 1})
         plan = Plan("lab", None, (), topics, moves=moves)
         reader = KafkaReader(holding.connection)
-        with api.control_moves(holding.connection) as control:
-            done = control.cancel(plan, control.find_rows(plan), api.Locking())
+        with control_moves(holding.connection) as control:
+            done = control.cancel(plan, control.find_rows(plan), Locking())
         assert (done.cancelled, done.lowered, done.failed) == ((place,), (), {})
         wait_for(
             lambda: (

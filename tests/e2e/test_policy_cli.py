@@ -12,7 +12,7 @@ from reconciler.cli.app import run
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 CLUSTERS = """\
 version: 1

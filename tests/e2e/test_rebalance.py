@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler import api
+from reconciler.api.planning import load_estate, read_cluster
 from reconciler.cli.app import run
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from moving import Moving
 
-    from reconciler.model import Assignment
+    from reconciler.model.cluster import Assignment
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("brief_rates")]
 
@@ -65,5 +65,5 @@ def test_a_topic_is_levelled_and_brought_back_by_a_file(
 
 
 def read(estate: Path, name: str) -> Assignment:
-    state = api.read_cluster(api.load_estate(estate), "lab")
+    state = read_cluster(load_estate(estate), "lab")
     return state.topics[name].assignment

@@ -14,7 +14,7 @@ from repository import start_repository
 from terminal import Terminal
 
 from reconciler.cli.app import run
-from reconciler.kafka import KafkaReader
+from reconciler.kafka.reader import KafkaReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from repository import Repository
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 COUNTS = "partitions: 2\nreplication_factor: 2"
 

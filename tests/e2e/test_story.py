@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from command import Ran
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 CLUSTERS = """\
 version: 1

@@ -14,14 +14,14 @@ from code_hosts import GitHubHost
 from lab import connect_to
 
 from reconciler.cli.app import run
-from reconciler.kafka import KafkaReader
+from reconciler.kafka.reader import KafkaReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.model import Assignment
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import Assignment
+    from reconciler.sandbox.cluster import Cluster
 
     Captured = pytest.CaptureFixture[str]
 

@@ -15,14 +15,14 @@ from command import RECONCILER
 from lab import connect_to
 from test_metrics_cli import read_metrics
 
-from reconciler.kafka import KafkaReader
-from reconciler.sandbox import start_cluster
+from reconciler.kafka.reader import KafkaReader
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 WAIT_S = 90

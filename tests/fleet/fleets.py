@@ -15,27 +15,23 @@ from worlds import World, seldom, worlds
 from reconciler.errors import Finding, Location, Severity
 from reconciler.fleet import tables
 from reconciler.fleet.rows import describe_reading, make_table, write_specs, write_state
-from reconciler.model import (
+from reconciler.model.cluster import Broker, ClusterState, Guards, TopicSpec, TopicState
+from reconciler.model.moves import (
     MIN_INSYNC,
-    Broker,
-    ClusterState,
-    Guards,
     LogDirectory,
     RateSource,
     Reassignment,
     ThrottleRate,
     ThrottleSide,
-    TopicSpec,
-    TopicState,
 )
-from reconciler.spec import ClusterEntry
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from reconciler.model import MovePolicy
+    from reconciler.model.moves import MovePolicy
 
 CALM = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 NOTE = Finding("cluster-rights", "some topics are hidden\x1b", "ask", severity=Severity.NOTE)

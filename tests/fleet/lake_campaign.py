@@ -65,7 +65,7 @@ def work(root: str) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
     from reconciler.fleet import tables
-    from reconciler.fleet.lake import Lake
+    from reconciler.fleet.lake.lake import Lake
     from reconciler.fleet.session import Engine, open_session
 
     lake = Lake(open_session(Engine(master="local[2]", memory="700m")), root)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from reconciler.model import ClusterState, TopicSpec
+    from reconciler.model.cluster import ClusterState, TopicSpec
 
 
 def make_state(

@@ -10,26 +10,22 @@ import pytest
 from shorthand import HERE, brokers, cluster, spec, topic
 from small_fleets import make_specs, make_state
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.fleet import tables
-from reconciler.fleet.audit import (
-    AUDIT_RULES,
-    SEVERITIES,
-    Concern,
-    Earlier,
-    Pending,
-    audit_fleet,
-    make_expectations,
-)
-from reconciler.fleet.history import EVENT_KINDS
+from reconciler.fleet.audit.audit import Earlier, audit_fleet
+from reconciler.fleet.audit.causes import Pending
+from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, Concern
+from reconciler.fleet.audit.topics import make_expectations
+from reconciler.fleet.history.events import EVENT_KINDS
 from reconciler.fleet.rows import make_table
-from reconciler.model import Broker, LogDirectory, RateSource, ThrottleRate, ThrottleSide
+from reconciler.model.cluster import Broker
+from reconciler.model.moves import LogDirectory, RateSource, ThrottleRate, ThrottleSide
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from reconciler.fleet.tables import LakeTable
-    from reconciler.model import TopicSpec
+    from reconciler.model.cluster import TopicSpec
 
 pytestmark = pytest.mark.fleet
 

@@ -17,7 +17,8 @@ from small_fleets import make_specs, make_state
 from reconciler.cli import app
 from reconciler.fleet import tables
 from reconciler.fleet.audit.next_leaders import NEXT_LEADERS
-from reconciler.fleet.lake import AUDIT, Lake
+from reconciler.fleet.lake.attempts import AUDIT
+from reconciler.fleet.lake.lake import Lake
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,20 +14,20 @@ from shorthand import cluster
 from small_fleets import make_specs, make_state
 from worlds import broker_lists, live_topics, rows_on
 
-from reconciler.fleet.audit import audit_fleet
+from reconciler.fleet.audit.audit import audit_fleet
 from reconciler.fleet.audit.next_leaders import NEXT_LEADERS
 from reconciler.fleet.audit.topics import EXPECTATIONS
-from reconciler.model import TopicState
-from reconciler.placement import Problem
+from reconciler.model.cluster import TopicState
 from reconciler.placement.measure import measure_quality
 from reconciler.placement.next_leaders import NextLeaders
+from reconciler.placement.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyspark.sql import Row, SparkSession
 
-    from reconciler.model import Assignment, Broker, ClusterState
+    from reconciler.model.cluster import Assignment, Broker, ClusterState
 
 pytestmark = pytest.mark.fleet
 NAMES = ("a", "b", "c")

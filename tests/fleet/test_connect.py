@@ -15,8 +15,10 @@ import pytest
 
 import reconciler
 from reconciler.fleet import tables
-from reconciler.fleet.generator import FleetSize, write_estate
-from reconciler.fleet.lake import PLAN, Lake
+from reconciler.fleet.generator.job import write_estate
+from reconciler.fleet.generator.shapes import FleetSize
+from reconciler.fleet.lake.attempts import PLAN
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.runtime import use_java
 
 if TYPE_CHECKING:
@@ -137,7 +139,7 @@ def test_a_connect_server_runs_every_job(spark: SparkSession, tmp_path: Path) ->
 
 
 def plan_here(spark: SparkSession, lake: Path, estate: Path) -> None:
-    from reconciler.api import load_estate
+    from reconciler.api.planning import load_estate
     from reconciler.fleet.jobs import plan_collection
 
     plan_collection(Lake(spark, str(lake)), load_estate(estate))

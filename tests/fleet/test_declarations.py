@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.fleet import planning, tables
-from reconciler.fleet.lake import Lake
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.rows import make_table
 
 if TYPE_CHECKING:

@@ -17,9 +17,10 @@ from security import start_secured
 
 from reconciler.cli.app import run
 from reconciler.fleet import tables
-from reconciler.fleet.lake import PLAN, Lake
-from reconciler.kafka import KafkaReader
-from reconciler.plan import decode_plan
+from reconciler.fleet.lake.attempts import PLAN
+from reconciler.fleet.lake.lake import Lake
+from reconciler.kafka.reader import KafkaReader
+from reconciler.planfile.codec import decode_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = [pytest.mark.fleet, pytest.mark.cluster]
 

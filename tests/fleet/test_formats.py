@@ -22,7 +22,8 @@ from table_formats import configure
 
 from reconciler.cli.app import run
 from reconciler.fleet import tables
-from reconciler.fleet.lake import AUDIT, HISTORY, PLAN, STATE, Lake
+from reconciler.fleet.lake.attempts import AUDIT, HISTORY, PLAN, STATE
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.session import Engine, open_session
 
 if TYPE_CHECKING:

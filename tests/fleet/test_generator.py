@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.errors import UsageError
 from reconciler.fleet import tables
 from reconciler.fleet.generator.job import draw_table, generate_fleet, write_estate
@@ -19,7 +19,7 @@ from reconciler.fleet.generator.specs import list_specs
 from reconciler.fleet.generator.state import write_partitions
 from reconciler.fleet.generator.topics import SHARES, Drift, draw_cluster_topics
 from reconciler.fleet.jobs import plan_collection
-from reconciler.fleet.lake import Lake
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.rows import write_specs
 
 if TYPE_CHECKING:

@@ -9,17 +9,19 @@ from shorthand import brokers, cluster, topic
 from small_fleets import make_state
 
 from reconciler.fleet import tables
-from reconciler.fleet.history import EVENT_KINDS, find_drift
-from reconciler.fleet.lake import PLAN, Lake
+from reconciler.fleet.history.events import EVENT_KINDS
+from reconciler.fleet.history.growth import find_drift
+from reconciler.fleet.lake.attempts import PLAN
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.tracing import trace_collections
-from reconciler.model import Broker
+from reconciler.model.cluster import Broker
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from reconciler.fleet.lake import Published
+    from reconciler.fleet.lake.attempts import Published
 
 pytestmark = pytest.mark.fleet
 

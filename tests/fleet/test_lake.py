@@ -24,25 +24,25 @@ from pyspark.sql.conversion import LocalDataToArrowConversion
 from reconciler.cli.app import run
 from reconciler.errors import LakeError
 from reconciler.fleet import tables
-from reconciler.fleet.lake import (
+from reconciler.fleet.lake.attempts import (
     PLAN,
-    Lake,
     decode_commit,
     encode_commit,
     find_ahead,
+    list_fields,
     start_attempt,
 )
-from reconciler.fleet.lake.attempts import list_fields
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.lake.storage import LISTING, LISTING_DEFAULT, Storage
 from reconciler.fleet.lake.stores import SILENT, LocalStore, SparkStore
 from reconciler.fleet.rows import make_table
 from reconciler.fleet.session import SHUFFLES
-from reconciler.model import Commit
+from reconciler.model.plan import Commit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from reconciler.fleet.lake import Published
+    from reconciler.fleet.lake.attempts import Published
 
 WHEN, LATER = "20261121T030000Z", "20261122T030000Z"
 ODD = ["prod eu/1", "a=b", "ü%2F", "..", "NULL", "123", "'\"\\", "__HIVE_DEFAULT_PARTITION__x"]

@@ -16,13 +16,16 @@ from small_fleets import make_state
 
 from reconciler.cli.app import run
 from reconciler.fleet import tables
-from reconciler.fleet.lake import Lake, choose_kept, compact_lake, find_chain, read_time
+from reconciler.fleet.lake.attempts import read_time
+from reconciler.fleet.lake.care import compact_lake
+from reconciler.fleet.lake.inventory import choose_kept, find_chain
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.tracing import fold_history, keep_collections, read_history, trace_collections
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from reconciler.model import ClusterState
+    from reconciler.model.cluster import ClusterState
 
 pytestmark = pytest.mark.fleet
 

@@ -10,15 +10,18 @@ import pytest
 from shorthand import brokers, cluster, spec, topic
 from small_fleets import make_state
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.fleet.health import COUNTS, count_health
 from reconciler.fleet.jobs import audit_collection, collect_fleet, plan_collection
-from reconciler.fleet.lake import Lake, read_time
+from reconciler.fleet.lake.attempts import read_time
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.metrics import gather_metrics
 from reconciler.fleet.planning import join_tables
 from reconciler.fleet.rows import write_specs
-from reconciler.metrics import METRICS, PROBLEMS, count_problems, render_metrics
-from reconciler.model import LogDirectory
+from reconciler.metrics.catalogue import METRICS
+from reconciler.metrics.health import PROBLEMS, count_problems
+from reconciler.metrics.text import render_metrics
+from reconciler.model.moves import LogDirectory
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 from browser import CHROMIUM, visit
 from sample_page import SAMPLE
 
-from reconciler.fleet.page import render_page
+from reconciler.fleet.page.html import render_page
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,13 +16,14 @@ import duckdb
 import pytest
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.fleet import tables
 from reconciler.fleet.generator.job import draw_table, generate_fleet, write_estate
 from reconciler.fleet.generator.shapes import FleetSize
 from reconciler.fleet.jobs import audit_collection, plan_collection
-from reconciler.fleet.lake import Lake
-from reconciler.fleet.page import gather_page, render_page
+from reconciler.fleet.lake.lake import Lake
+from reconciler.fleet.page.gather import gather_page
+from reconciler.fleet.page.html import render_page
 from reconciler.fleet.tracing import trace_collections
 
 if TYPE_CHECKING:

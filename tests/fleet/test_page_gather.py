@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 from shorthand import brokers, cluster, rows, spec, topic
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.cli.app import run
 from reconciler.fleet import tables
 from reconciler.fleet.health import Health
 from reconciler.fleet.jobs import collect_fleet, plan_collection
-from reconciler.fleet.lake import Lake
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.page.contents import (
     DriftPoint,
     FleetPage,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from reconciler.model import ClusterState
+    from reconciler.model.cluster import ClusterState
 
 pytestmark = pytest.mark.fleet
 

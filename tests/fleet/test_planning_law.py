@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fleets import NOTE, Fleet, draw_moves, draw_worlds, frame
 
-from reconciler import api
+from reconciler.api.planning import build_moves, build_plan
 from reconciler.fleet import tables
 from reconciler.fleet.outcome import describe_changes, describe_move_plan
 from reconciler.fleet.planning import (
@@ -20,15 +20,17 @@ from reconciler.fleet.planning import (
     take_move_plans,
 )
 from reconciler.fleet.rows import make_table
-from reconciler.model import Commit
-from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, steps_of, view_plan
+from reconciler.model.plan import Commit
+from reconciler.model.steps import steps_of
+from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
+from reconciler.show.view import view_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from reconciler.model import Plan
+    from reconciler.model.plan import Plan
 
 pytestmark = pytest.mark.fleet
 
@@ -48,7 +50,7 @@ def fleet() -> Fleet:
 def expected(fleet: Fleet) -> Mapping[str, Plan]:
     """Plan cluster by cluster, without Spark. Who uses a topic is not in the lake."""
     return {
-        name: api.build_plan(fleet, name, replace(world.state, usage={}), commit=COMMIT)
+        name: build_plan(fleet, name, replace(world.state, usage={}), commit=COMMIT)
         for name, world in fleet.worlds.items()
     }
 
@@ -95,7 +97,7 @@ def test_every_change_is_the_single_clusters(
 def expected_moves(fleet: Fleet) -> Mapping[str, Plan]:
     """Plan the moves of each cluster that allows them, without Spark."""
     return {
-        name: api.build_moves(fleet, name, replace(world.state, usage={}), commit=COMMIT)
+        name: build_moves(fleet, name, replace(world.state, usage={}), commit=COMMIT)
         for name, world in fleet.worlds.items()
         if world.moves is not None
     }

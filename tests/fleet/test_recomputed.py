@@ -28,13 +28,14 @@ from recomputed_page import (
     words,
 )
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.cli.app import run
 from reconciler.fleet import tables
-from reconciler.fleet.audit import AUDIT_RULES
+from reconciler.fleet.audit.rules import AUDIT_RULES
 from reconciler.fleet.jobs import audit_collection, plan_collection
-from reconciler.fleet.lake import Lake
-from reconciler.fleet.page import gather_page, render_page
+from reconciler.fleet.lake.lake import Lake
+from reconciler.fleet.page.gather import gather_page
+from reconciler.fleet.page.html import render_page
 from reconciler.fleet.tracing import trace_collections
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from worlds import World
 
-    from reconciler.model import ClusterState
+    from reconciler.model.cluster import ClusterState
 
 
 def there_and_back(state: ClusterState, shuffle: Random | None = None) -> ClusterState:

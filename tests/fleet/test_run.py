@@ -14,15 +14,16 @@ from test_caching import count_cached
 
 from reconciler.cli.app import run
 from reconciler.fleet import tables
-from reconciler.fleet.lake import AUDIT, PLAN, Lake
-from reconciler.plan import decode_plan
+from reconciler.fleet.lake.attempts import AUDIT, PLAN
+from reconciler.fleet.lake.lake import Lake
+from reconciler.planfile.codec import decode_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = [pytest.mark.fleet, pytest.mark.cluster]
 

@@ -15,7 +15,7 @@ from planted import write_client as write
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = [pytest.mark.fleet, pytest.mark.cluster]
 

@@ -25,7 +25,7 @@ from reconciler.fleet.source.kafka_metadata import (
     settle_readings,
 )
 from reconciler.fleet.source.spec_tree import SpecTree, find_tree
-from reconciler.spec import ClusterEntry
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 DESCRIBE_CONFIGS = 32
 STATE = [table.name for table in tables.STATE]

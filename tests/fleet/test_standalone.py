@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.fleet import tables
 from reconciler.fleet.generator.job import generate_fleet, write_estate
 from reconciler.fleet.generator.shapes import FleetSize
 from reconciler.fleet.jobs import plan_collection
-from reconciler.fleet.lake import Lake
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.standalone import run_fleet
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import reconciler
 from reconciler.cli.app import run
 from reconciler.fleet import tables
 from reconciler.fleet.jobs import collect_fleet
-from reconciler.fleet.lake import Lake
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.planning import join_tables
 from reconciler.fleet.trouble import explain_spark, explain_system
 

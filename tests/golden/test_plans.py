@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from reconciler import api
+from reconciler.api.planning import build_plan, load_estate
+from reconciler.api.snapshots import read_snapshot
 from reconciler.cli.app import run
-from reconciler.model import TopicUsage
-from reconciler.plan import encode_plan
+from reconciler.model.cluster import TopicUsage
+from reconciler.planfile.codec import encode_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.model import ClusterState
+    from reconciler.model.cluster import ClusterState
 
 HERE = Path(__file__).parent / "plans"
 ANSWERS = {
@@ -99,8 +100,8 @@ def command(case: Case, form: str) -> list[str]:
     if not seen.exists():
         snapshot = f"{case.cluster}.json"
         return ["plan", "--cluster", case.cluster, "--against", snapshot, *asked]
-    state = see_more(api.read_snapshot(f"{case.cluster}.json"), seen)
-    plan = api.build_plan(api.load_estate("topics"), case.cluster, state)
+    state = see_more(read_snapshot(f"{case.cluster}.json"), seen)
+    plan = build_plan(load_estate("topics"), case.cluster, state)
     Path("plan.json").write_text(encode_plan(plan), encoding="utf-8")
     return ["show", "plan.json", *asked]
 

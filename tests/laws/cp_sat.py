@@ -12,7 +12,7 @@ from ortools.sat.python import cp_model
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reconciler.placement import Problem, Wish
+    from reconciler.placement.problem import Problem, Wish
 
     Terms = Sequence[cp_model.LinearExpr]
 

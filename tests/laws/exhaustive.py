@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from reconciler.placement import Problem, Wish
+    from reconciler.placement.problem import Problem, Wish
 
 Vector = tuple[int, ...]
 

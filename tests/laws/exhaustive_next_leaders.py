@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reconciler.model import Assignment, Replicas
-    from reconciler.placement import Problem, Wish
+    from reconciler.model.cluster import Assignment, Replicas
+    from reconciler.placement.problem import Problem, Wish
 
     Ints = NDArray[np.int64]
 

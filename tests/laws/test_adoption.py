@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from sizes import choose
 from worlds import NAMES, broker_lists, live_topics
 
-from reconciler import api
-from reconciler.adopt import AdoptionRequest, adopt_topics, open_draft
+from reconciler.adopt.draft import open_draft
+from reconciler.adopt.live import AdoptionRequest, adopt_topics
 from reconciler.api.estate_files import read_estate_files, write_texts
-from reconciler.model import ClusterState
-from reconciler.plan import steps_of
+from reconciler.api.planning import build_plan, load_estate
+from reconciler.model.cluster import ClusterState
+from reconciler.model.steps import steps_of
 
 if TYPE_CHECKING:
-    from reconciler.adopt import Adoption
+    from reconciler.adopt.draft import Adoption
 
 ODD_NAMES = ("null", "true", "012", "1e3", "-", "_", ".x", "no", "clusters", "0x1f")
 
@@ -45,7 +46,7 @@ def adopt(root: Path, state: ClusterState, cluster: str = "prod", *, rows: bool)
 
 
 def count_work(root: Path, state: ClusterState, cluster: str = "prod") -> int:
-    plan = api.build_plan(api.load_estate(root), cluster, state)
+    plan = build_plan(load_estate(root), cluster, state)
     return sum(bool(steps_of(topic) or topic.refusals) for topic in plan.topics)
 
 
@@ -82,7 +83,7 @@ def test_an_import_follows_a_cluster_that_moved(
         adopt(root, before, rows=rows)
         adoption = adopt(root, after, rows=rows)
         stuck = {note.what.split()[0] for note in adoption.notes}
-        plan = api.build_plan(api.load_estate(root), "prod", after)
+        plan = build_plan(load_estate(root), "prod", after)
         moving = {t.name for t in plan.topics if steps_of(t) or t.refusals}
         assert moving - stuck == set()
         assert moving & {*adoption.written, *adoption.updated} == set()

@@ -11,14 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from worlds import NAMES, World, rows_on, worlds
 
-from reconciler.diff import eligible_brokers
-from reconciler.plan import Approval, assemble_plan, fingerprint_plan, list_new_rows
-from reconciler.plan.approval import keep_approved
+from reconciler.changes.build import assemble_plan
+from reconciler.diff.brokers import eligible_brokers
+from reconciler.planfile.approval import Approval, keep_approved, list_new_rows
+from reconciler.planfile.codec import fingerprint_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.model import Assignment, Plan
+    from reconciler.model.cluster import Assignment
+    from reconciler.model.plan import Plan
 
 
 def assemble(world: World, proposed: Mapping[str, Assignment] | None) -> Plan:

@@ -10,21 +10,15 @@ from hypothesis import strategies as st
 from sizes import THOROUGH, choose
 from worlds import World, worlds
 
-from reconciler.codehost import Run
 from reconciler.codehost.comments import write_plan
+from reconciler.codehost.host import Run
 from reconciler.codehost.seals import read_seal
 from reconciler.errors import Finding, Location
-from reconciler.model import (
-    Broker,
-    Plan,
-    PlannedTopic,
-    RefusedField,
-    Risk,
-    RiskNote,
-    TopicImage,
-)
-from reconciler.plan import fingerprint_plan, is_deletion, steps_of
-from reconciler.plan.markdown import COMMENT_LIMIT, render_markdown
+from reconciler.model.cluster import Broker, Risk
+from reconciler.model.plan import Plan, PlannedTopic, RefusedField, RiskNote, TopicImage
+from reconciler.model.steps import is_deletion, steps_of
+from reconciler.planfile.codec import fingerprint_plan
+from reconciler.show.markdown.page import COMMENT_LIMIT, render_markdown
 
 RULES = ("partitions-never-shrink", "replication-stays", "risk-not-acknowledged")
 TIMES = (1, 20, 300, 2_000) if THOROUGH else (1, 20, 100)

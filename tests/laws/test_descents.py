@@ -8,8 +8,10 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from shorthand import CATALOGUE, HERE, cluster, plan, spec, topic
 
-from reconciler.diff.gradual import LOCAL_PARTS, list_limits
-from reconciler.model import TopicImage, TopicSpec, has_steps
+from reconciler.changes.gradual import LOCAL_PARTS, list_limits
+from reconciler.model.cluster import TopicSpec
+from reconciler.model.plan import TopicImage
+from reconciler.model.steps import has_steps
 
 LARGEST = 2**63 - 1
 limits = st.integers(0, LARGEST) | st.integers(0, 10_000)

@@ -17,7 +17,7 @@ from shorthand import cluster, plan, spec
 from sizes import choose
 
 from reconciler.api.auditing import Audit
-from reconciler.apply import Applied, end_run
+from reconciler.apply.ending import Applied, end_run
 from reconciler.cli.apply import ApplyOptions, _apply
 from reconciler.errors import (
     ClusterError,
@@ -29,14 +29,14 @@ from reconciler.errors import (
     RefusedPlanError,
     StalePlanError,
 )
-from reconciler.model import Outcome, OutcomeKind
+from reconciler.model.outcomes import Outcome, OutcomeKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.kafka import Connection
-    from reconciler.spec import Estate
+    from reconciler.kafka.connection import Connection
+    from reconciler.spec.estate import Estate
 
 PLAN = plan([spec(partitions=3, replication_factor=1)], cluster())
 WELL = {OutcomeKind.DONE, OutcomeKind.ALREADY_DONE}
@@ -110,7 +110,7 @@ def end(
     asked = ApplyOptions(True, False, None, journal, None, None)
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr("reconciler.kafka.writer.write_audit_record", write)
-        patch.setattr("reconciler.api.apply_plan", apply_plan)
+        patch.setattr("reconciler.cli.apply.apply_plan", apply_plan)
         code = _apply(PLAN, cast("Estate", None), asked).exit_code
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     said = tuple(line for line in lines if line["type"] == "outcome")

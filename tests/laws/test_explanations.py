@@ -13,18 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from worlds import rows_on, worlds
 
-from reconciler.model import Broker, TopicState
-from reconciler.placement import Problem, Wish, check_placement, count_load
-from reconciler.plan.explain import build_matrix, draw_matrix, render_matrix
-from reconciler.plan.explain.reasons import Growth, give_reasons
+from reconciler.model.cluster import Broker, TopicState
+from reconciler.placement.check import check_placement
+from reconciler.placement.problem import Problem, Wish, count_load
+from reconciler.show.explain.matrix import build_matrix
+from reconciler.show.explain.picture import draw_matrix
+from reconciler.show.explain.reasons import Growth, give_reasons
+from reconciler.show.explain.text import render_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from worlds import World
 
-    from reconciler.model import Assignment, Replicas
-    from reconciler.plan.explain import Matrix
+    from reconciler.model.cluster import Assignment, Replicas
+    from reconciler.show.explain.matrix import Matrix
 
 RECT = "{http://www.w3.org/2000/svg}rect"
 

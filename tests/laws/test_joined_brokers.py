@@ -14,15 +14,17 @@ from ortools.graph.python import max_flow
 from shorthand import cluster, may_move, topic
 
 from reconciler.errors import Location
-from reconciler.model import Broker
-from reconciler.placement import Problem, Wish, place_like_kafka
-from reconciler.plan import plan_rebalance
-from reconciler.spec import ClusterEntry
+from reconciler.model.cluster import Broker
+from reconciler.moves.rebalance import plan_rebalance
+from reconciler.placement.kafka_placement import place_like_kafka
+from reconciler.placement.problem import Problem, Wish
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from reconciler.model import Assignment, ClusterState, Plan
+    from reconciler.model.cluster import Assignment, ClusterState
+    from reconciler.model.plan import Plan
 
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())
 JOINED = 3

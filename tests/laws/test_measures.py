@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from random import Random
 
-    from reconciler.model import Broker, Replicas
+    from reconciler.model.cluster import Broker, Replicas
 
 
 @st.composite

@@ -12,21 +12,15 @@ import cp_sat_moves
 import pytest
 from sizes import choose
 
-from reconciler.model import Broker
-from reconciler.placement.moving import (
-    MoveGoal,
-    MoveProblem,
-    MoveWish,
-    check_moves,
-    count_moves,
-    least_moves,
-    move_replicas,
-)
+from reconciler.model.cluster import Broker
+from reconciler.placement.moving.check import check_moves, count_moves, least_moves
+from reconciler.placement.moving.moves import move_replicas
+from reconciler.placement.moving.problem import MoveGoal, MoveProblem, MoveWish
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reconciler.model import Assignment, Replicas
+    from reconciler.model.cluster import Assignment, Replicas
 
 SEED = int(os.environ.get("RECONCILER_SEED", "20261122"))
 INSTANCES = choose(200, 3_000)

@@ -22,8 +22,8 @@ from reconciler.apply.moving.drains import Drains
 from reconciler.apply.moving.insync import MinInsync
 from reconciler.apply.moving.throttle import Throttles
 from reconciler.apply.moving.writes import Writes
-from reconciler.model import DefaultRate
-from reconciler.plan import Seats
+from reconciler.model.moves import DefaultRate
+from reconciler.moves.window import Seats
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

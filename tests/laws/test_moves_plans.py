@@ -10,23 +10,21 @@ from hypothesis import strategies as st
 from shorthand import CATALOGUE, HERE, may_move
 from worlds import broker_lists, live_topics, rows_on, seldom
 
-from reconciler.diff import desired_replication, diff_topics
+from reconciler.changes.build import assemble_plan
+from reconciler.changes.topics import diff_topics
+from reconciler.diff.fields import desired_replication
 from reconciler.errors import Location
-from reconciler.model import MIN_INSYNC, ClusterState, Reassignment, TopicSpec, TopicState
-from reconciler.plan import (
-    assemble_moves,
-    assemble_plan,
-    decode_plan,
-    encode_plan,
-    fingerprint_plan,
-    steps_of,
-)
-from reconciler.spec import ClusterEntry
+from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
+from reconciler.model.moves import MIN_INSYNC, Reassignment
+from reconciler.model.steps import steps_of
+from reconciler.moves.plan import assemble_moves
+from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from random import Random
 
-    from reconciler.model import Plan
+    from reconciler.model.plan import Plan
 
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())
 Drawn = tuple[ClusterEntry, tuple[TopicSpec, ...], ClusterState]

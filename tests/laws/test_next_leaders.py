@@ -22,19 +22,15 @@ from sizes import choose
 from takeovers import count_takeovers
 
 import reconciler
-from reconciler.model import Broker
-from reconciler.placement import (
-    Problem,
-    Wish,
-    check_placement,
-    count_load,
-    optimal,
-    place_replicas,
-)
+from reconciler.model.cluster import Broker
+from reconciler.placement import optimal
+from reconciler.placement.check import check_placement
 from reconciler.placement.next_leaders import NextLeaders, arrange
+from reconciler.placement.problem import Problem, Wish, count_load
+from reconciler.placement.strategies import place_replicas
 
 if TYPE_CHECKING:
-    from reconciler.model import Assignment
+    from reconciler.model.cluster import Assignment
 
 HERE = Path(__file__).parent
 SEED = int(os.environ.get("RECONCILER_SEED", "20261122"))
@@ -234,7 +230,8 @@ DIGEST = """
 import hashlib, sys
 sys.path[:0] = {here!r}
 from test_next_leaders import occupied_problem
-from reconciler.placement import optimal, place_replicas
+from reconciler.placement import optimal
+from reconciler.placement.strategies import place_replicas
 for bulk in (True, False):
     optimal._pays_in_bulk = lambda _: bulk
     placed = [place_replicas(occupied_problem(seed, 6)) for seed in range(3)]

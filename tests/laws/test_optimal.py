@@ -16,7 +16,9 @@ import pytest
 from instances import draw_problem
 from sizes import choose
 
-from reconciler.placement import Placed, Problem, count_load, optimal, place_replicas
+from reconciler.placement import optimal
+from reconciler.placement.problem import Placed, Problem, count_load
+from reconciler.placement.strategies import place_replicas
 from reconciler.placement.striped import place_striped
 
 SEED = int(os.environ.get("RECONCILER_SEED", "20261121"))

@@ -15,19 +15,16 @@ from instances import draw_problem
 from sizes import choose
 
 import reconciler
-from reconciler.model import Broker, Level
-from reconciler.placement import (
-    Problem,
-    Wish,
-    check_placement,
-    count_load,
-    measure_balance,
-    optimal,
-    place_replicas,
-)
+from reconciler.model.cluster import Broker
+from reconciler.model.plan import Level
+from reconciler.placement import optimal
+from reconciler.placement.check import check_placement
+from reconciler.placement.measure import measure_balance
+from reconciler.placement.problem import Problem, Wish, count_load
+from reconciler.placement.strategies import place_replicas
 
 if TYPE_CHECKING:
-    from reconciler.model import Assignment
+    from reconciler.model.cluster import Assignment
 
 HERE = Path(__file__).parent
 SEED = int(os.environ.get("RECONCILER_SEED", "20261121"))
@@ -70,7 +67,8 @@ DIGEST = """
 import hashlib, sys
 sys.path[:0] = {here!r}
 from test_optimal_laws import mixed_problem
-from reconciler.placement import optimal, place_replicas
+from reconciler.placement import optimal
+from reconciler.placement.strategies import place_replicas
 for bulk in (True, False):
     optimal._pays_in_bulk = lambda _: bulk
     placed = place_replicas(mixed_problem(3, 40))
@@ -124,8 +122,9 @@ def test_rows_are_tuples_of_plain_integers(way: str) -> None:
 def test_a_small_plan_does_not_import_numpy() -> None:
     code = (
         "import sys\n"
-        "from reconciler.model import Broker\n"
-        "from reconciler.placement import Problem, Wish, place_replicas\n"
+        "from reconciler.model.cluster import Broker\n"
+        "from reconciler.placement.problem import Problem, Wish\n"
+        "from reconciler.placement.strategies import place_replicas\n"
         "brokers = tuple(Broker(b) for b in range(6))\n"
         "wishes = tuple(Wish(f't{t}', (), 12, 3) for t in range(10))\n"
         "place_replicas(Problem(brokers, {}, {}, wishes))\n"

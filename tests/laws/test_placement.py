@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from worlds import broker_lists, rows_on
 
-from reconciler.placement import Problem, Wish, check_placement, count_load
+from reconciler.placement.check import check_placement
+from reconciler.placement.problem import Problem, Wish, count_load
 from reconciler.placement.striped import place_striped
 
 if TYPE_CHECKING:
     from random import Random
 
-    from reconciler.model import Broker, Replicas
+    from reconciler.model.cluster import Broker, Replicas
 
 
 @st.composite

@@ -14,15 +14,22 @@ from hypothesis import strategies as st
 from shorthand import CATALOGUE, HERE, NOW_MS
 from worlds import World, rows_on, worlds
 
-from reconciler.diff import NOT_MANAGED_KEYS, desired_replication, list_doubts, managed_overrides
-from reconciler.model import TopicSpec, TopicState
-from reconciler.plan import decode_plan, encode_plan, is_deletion, render_text, steps_of
+from reconciler.diff.fields import (
+    NOT_MANAGED_KEYS,
+    desired_replication,
+    list_doubts,
+    managed_overrides,
+)
+from reconciler.model.cluster import TopicSpec, TopicState
+from reconciler.model.steps import is_deletion, steps_of
+from reconciler.planfile.codec import decode_plan, encode_plan
+from reconciler.show.text import render_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from random import Random
 
-    from reconciler.model import Plan
+    from reconciler.model.plan import Plan
 
 Item = TypeVar("Item")
 
@@ -243,7 +250,8 @@ def test_every_topic_of_the_estate_is_counted_once(world: World) -> None:
 PRINT_A_PLAN = """
 import sys
 from shorthand import brokers, cluster, plan, spec, topic
-from reconciler.plan import encode_plan, render_text
+from reconciler.planfile.codec import encode_plan
+from reconciler.show.text import render_text
 live = [
     topic("1,2,3 2,3,1", f"t.{n}", config={f"k{k}": str(k) for k in range(n)},
           reassigning=frozenset(range(n % 2)))

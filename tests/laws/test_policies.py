@@ -13,18 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shorthand import CATALOGUE, spec
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.errors import Location, SpecError, sort_findings
-from reconciler.policy import (
-    Bounds,
-    Judge,
-    Limit,
-    Policy,
-    PolicyCluster,
-    PolicyRule,
-    check_limits,
-    lay_policy,
-)
+from reconciler.policy.facts import PolicyCluster
+from reconciler.policy.limits import check_limits
+from reconciler.policy.policy import Bounds, Limit, Policy, PolicyRule, lay_policy
+from reconciler.policy.rules import Judge
 
 HEAD = "version: 1\ndefaults: {partitions: 9}\nclusters: {prod: {}, lab: {}}\npolicy:\n"
 LIMITS = "  owner: required\n  partitions: {max: 4}\n  config: {deny: [segment.*, retention.*]}\n"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reconciler.policy import Subject
 from reconciler.policy.cost import Size, bound_evaluation, measure
 from reconciler.policy.expressions import _environment
+from reconciler.policy.policy import Subject
 
 FACTS = {
     "spec.name": "orders.events",

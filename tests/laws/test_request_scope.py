@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 from shorthand import HERE
 from worlds import World, worlds
 
-from reconciler.plan import fingerprint_plan, plan_cluster, steps_of
-from reconciler.spec import Changes, ClusterEntry, ClusterThen
+from reconciler.changes.plan import plan_cluster
+from reconciler.model.steps import steps_of
+from reconciler.planfile.codec import fingerprint_plan
+from reconciler.spec.changes import Changes, ClusterThen
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
-    from reconciler.model import Plan
+    from reconciler.model.plan import Plan
 
 
 def plan(world: World, touched: frozenset[str] | None) -> Plan:

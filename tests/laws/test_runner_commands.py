@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from runner import find_commands
 
 from reconciler.errors import Location, Severity, escape_commands
-from reconciler.plan.github import Annotation
+from reconciler.show.github import Annotation
 from reconciler.styling import fold_lines
 
 PARTS = (

@@ -13,8 +13,10 @@ from worlds import NAMES, VALUES, World, worlds
 
 from reconciler.apply.convergence import Remaining, compare_state
 from reconciler.errors import PlanFileError
-from reconciler.model import Plan, PlannedTopic, TopicImage, TopicState
-from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, is_deletion, steps_of
+from reconciler.model.cluster import TopicState
+from reconciler.model.plan import Plan, PlannedTopic, TopicImage
+from reconciler.model.steps import is_deletion, steps_of
+from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

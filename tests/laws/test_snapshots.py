@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 from worlds import worlds
 
 from reconciler.errors import SnapshotError
-from reconciler.model import LogDirectory, is_deletion
-from reconciler.plan import encode_plan
-from reconciler.snapshot import decode_snapshot, encode_snapshot
+from reconciler.model.moves import LogDirectory
+from reconciler.model.steps import is_deletion
+from reconciler.planfile.codec import encode_plan
+from reconciler.planfile.snapshot import decode_snapshot, encode_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from worlds import World
 
-    from reconciler.model import ClusterState, TopicState
+    from reconciler.model.cluster import ClusterState, TopicState
 
 
 @st.composite

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.errors import SpecError
 from reconciler.spec.syntax import load_text
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue

@@ -14,15 +14,15 @@ import pytest
 from shorthand import NOW_MS, brokers, cluster, rows, topic, unused_cluster
 from ways_out import CONSENT, MIN_INSYNC, NAME, Document, World, follow_ways
 
-from reconciler.fleet.audit import AUDIT_RULES
-from reconciler.model import Broker
+from reconciler.fleet.audit.rules import AUDIT_RULES
+from reconciler.model.cluster import Broker
 from reconciler.rulebook import RULES, STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from reconciler.model import ClusterState
+    from reconciler.model.cluster import ClusterState
 
 
 def spec(**keys: Any) -> Document:

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from shorthand import cluster
 
-from reconciler import api
+from reconciler.api.planning import build_moves, build_plan, load_estate
+from reconciler.diff.guards import list_refusals
 from reconciler.errors import SpecError
-from reconciler.plan import list_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from reconciler.errors import Finding
-    from reconciler.model import ClusterState
+    from reconciler.model.cluster import ClusterState
 
     Edit = Callable[..., object]
 
@@ -59,10 +59,10 @@ class World:
         (estate / "clusters.yaml").write_text(yaml.safe_dump(clusters))
         (estate / "orders.yaml").write_text(yaml.safe_dump_all(self.topics, sort_keys=False))
         try:
-            loaded = api.load_estate(estate)
+            loaded = load_estate(estate)
         except SpecError as error:
             return list(error.findings)
-        build = api.build_moves if self.moves else api.build_plan
+        build = build_moves if self.moves else build_plan
         return list(list_refusals(build(loaded, "prod", self.state)))
 
 

@@ -16,12 +16,9 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from reconciler.errors import ClusterError, Finding, LockLostError
-from reconciler.model import (
+from reconciler.model.cluster import Broker, ClusterState, TopicState
+from reconciler.model.moves import (
     MIN_INSYNC,
-    Answer,
-    AnswerKind,
-    Broker,
-    ClusterState,
     LogDirectory,
     MovesReading,
     PartitionState,
@@ -30,13 +27,14 @@ from reconciler.model import (
     ThrottleList,
     ThrottleRate,
     ThrottleSide,
-    TopicState,
 )
+from reconciler.model.outcomes import Answer, AnswerKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from reconciler.model import Place, Replicas
+    from reconciler.model.cluster import Replicas
+    from reconciler.model.moves import Place
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
 LOST = Answer(AnswerKind.LOST, "REQUEST_TIMED_OUT", "no answer")

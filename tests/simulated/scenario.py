@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 
 from simulated.cluster import KilledError, SimulatedCluster
 
-from reconciler.apply import Applied, run_moves
+from reconciler.apply.ending import Applied
+from reconciler.apply.moving.run import run_moves
 from reconciler.errors import ClusterError, Location, StalePlanError
-from reconciler.model import (
+from reconciler.model.cluster import Broker
+from reconciler.model.moves import (
     MIN_INSYNC,
-    Broker,
     MoveKind,
     MovePolicy,
-    Plan,
     PlannedDrain,
     PlannedMoves,
-    PlannedTopic,
     ThrottleSide,
-    TopicImage,
 )
+from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from reconciler.model import Place, Replicas
+    from reconciler.model.cluster import Replicas
+    from reconciler.model.moves import Place
 
 HERE = Location("topics/shop.yaml", 3)
 EXTRA = "other"

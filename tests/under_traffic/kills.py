@@ -28,7 +28,7 @@ from under_traffic.traffic import Traffic
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reconciler.model import Replicas
+    from reconciler.model.cluster import Replicas
     from under_traffic.scenarios import Rows
     from under_traffic.world import Ran, World
 

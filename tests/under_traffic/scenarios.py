@@ -16,8 +16,9 @@ from confluent_kafka.admin import AdminClient
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
-from reconciler.kafka import KafkaReader, MovesReader
-from reconciler.model import UNLIMITED, DefaultRate, ThrottleSide
+from reconciler.kafka.moves import MovesReader
+from reconciler.kafka.reader import KafkaReader
+from reconciler.model.moves import UNLIMITED, DefaultRate, ThrottleSide
 from under_traffic.traffic import Traffic
 from under_traffic.world import MIB, SIZES, Ran, planned_rows
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from subprocess import Popen
 
-    from reconciler.model import Assignment, Reassignment, Replicas
+    from reconciler.model.cluster import Assignment, Replicas
+    from reconciler.model.moves import Reassignment
     from under_traffic.traffic import Verdict
     from under_traffic.world import World
 

@@ -16,17 +16,20 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from reconciler.errors import Location
-from reconciler.kafka import KafkaReader, MovesReader, connect
-from reconciler.sandbox import start_cluster
-from reconciler.spec import ClusterEntry
+from reconciler.kafka.connection import connect
+from reconciler.kafka.moves import MovesReader
+from reconciler.kafka.reader import KafkaReader
+from reconciler.sandbox.cluster import start_cluster
+from reconciler.spec.clusters import ClusterEntry
 from under_traffic.copies import describe_copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from reconciler.model import Assignment, MovesReading, TopicState
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import Assignment, TopicState
+    from reconciler.model.moves import MovesReading
+    from reconciler.sandbox.cluster import Cluster
     from under_traffic.traffic import Verdict
 
 MIB = 1 << 20

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 import pytest
 from repository import Repository, start_repository
 
-from reconciler.spec import YamlMap, load_text
+from reconciler.spec.syntax import load_text
+from reconciler.spec.values import YamlMap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.spec import YamlValue
+    from reconciler.spec.values import YamlValue
 
 ACTION = Path(__file__).parents[2] / ".github" / "actions" / "reconciler" / "action.yml"
 RECORDS = '#!/bin/sh\necho "$@" >> "$RUNNER_TEMP/asked"\n'

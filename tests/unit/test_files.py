@@ -10,8 +10,9 @@ from sources import list_calls
 
 from reconciler.errors import ReconcilerError
 from reconciler.files import appearing, open_to_append, write_file
-from reconciler.plan import decode_plan, decode_rows
-from reconciler.snapshot import decode_snapshot
+from reconciler.moves.reassignments import decode_rows
+from reconciler.planfile.codec import decode_plan
+from reconciler.planfile.snapshot import decode_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,9 +13,9 @@ import yaml
 from formats import load_validator
 from yamlcore import CCoreLoader
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.errors import SpecError
-from reconciler.model import Risk
+from reconciler.model.cluster import Risk
 
 ROOT = Path(__file__).parent.parent.parent
 GENERATOR = runpy.run_path(str(ROOT / "schemas" / "generate.py"))

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import reconciler
-from reconciler.model import STEPS
+from reconciler.model.steps import STEPS
 
 PACKAGE = Path(reconciler.__file__).parent
 
@@ -78,7 +78,7 @@ KINDS: Mapping""",
             "        Verb.SHUFFLE: SHUFFLE,\n        Verb.CREATE: CREATE,",
         ),
     ],
-    "plan/wording.py": [  # its sign, its colour and its words
+    "show/wording.py": [  # its sign, its colour and its words
         (
             "        Verb.CREATE: Wording(",
             '        Verb.SHUFFLE: Wording("~", Tone.TUNE, lambda *_: "another order"),\n'
@@ -92,14 +92,18 @@ import json
 from concurrent.futures import Future
 from dataclasses import replace
 
-from reconciler import api
-from reconciler.apply import PHASES, run_plan
+from reconciler.api.records import begin_record
+from reconciler.api.rendering import render_plan
+from reconciler.apply.engine import run_plan
+from reconciler.apply.kinds import PHASES
 from reconciler.cli.schema import render_schema
 from reconciler.errors import Location
 from reconciler.fleet.outcome import describe_changes
 from reconciler.kafka.writer import KafkaWriter
-from reconciler.model import Broker, ClusterState, Plan, PlannedTopic, TopicImage, TopicState
-from reconciler.plan import decode_plan, encode_plan, view_plan
+from reconciler.model.cluster import Broker, ClusterState, TopicState
+from reconciler.model.plan import Plan, PlannedTopic, TopicImage
+from reconciler.planfile.codec import decode_plan, encode_plan
+from reconciler.show.view import view_plan
 
 rows = ((1, 2), (2, 1))
 image = TopicImage("id", rows, {})
@@ -160,15 +164,15 @@ document = json.loads(encode_plan(plan))
 print(
     json.dumps(
         {
-            "text": api.render_plan(plan),
-            "markdown": api.render_plan(plan, "markdown"),
-            "github": api.render_plan(plan, "github"),
+            "text": render_plan(plan),
+            "markdown": render_plan(plan, "markdown"),
+            "github": render_plan(plan, "github"),
             "steps": document["resource_changes"][0]["steps"],
             "actions": document["resource_changes"][0]["change"]["actions"],
             "summary": document["summary"],
             "schema": json.loads(render_schema("plan"))["$defs"]["Verb"]["enum"],
             "row": row["steps"],
-            "record": dict(api.begin_record(plan).steps),
+            "record": dict(begin_record(plan).steps),
             "bars": list(PHASES),
             "phases": phases,
             "asked": cluster.asked,

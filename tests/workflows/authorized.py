@@ -16,12 +16,12 @@ from confluent_kafka.admin import (
 )
 from runner_clone import SECRETS
 
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 TIMEOUT_S = 60
 USER, PASSWORD = SECRETS["KAFKA_USER"], SECRETS["KAFKA_PASSWORD"]

@@ -18,7 +18,7 @@ from written import Written
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

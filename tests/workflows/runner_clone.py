@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 )
 
 if TYPE_CHECKING:
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 300

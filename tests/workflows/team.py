@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from lab import connect_to
 from runner_clone import alter
 
-from reconciler.kafka import KafkaReader
+from reconciler.kafka.reader import KafkaReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gitlab_local import GitLabLocal
     from runner_clone import Clone, Repository
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 CLUSTERS = ("dev", "staging", "prod")
 """Each is a stage of its own."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from code_host import Talk
     from team import Changes, Team
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 __all__ = ["clusters", "team"]  # fixtures
 

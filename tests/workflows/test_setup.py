@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from team import Pipelines
     from written import Written
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 PAGE = (ROOT / "docs" / "ci.md").read_text()
 BOTH = ("staging", "prod-eu")

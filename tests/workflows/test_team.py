@@ -20,7 +20,7 @@ from gitlab_local import GitLabLocal
 from runner_clone import Repository
 from team import CLUSTERS, OWNERS, OnGitHub, OnGitLab, Team
 
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from code_host import Talk
     from team import Changes
 
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 FACTS = ("created", "changed", "closed", "audit", "errors")
 TWENTY = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.converters.source import ForeignTopic
-from reconciler.spec import YamlMap, YamlText
+from reconciler.spec.values import YamlMap, YamlText
 
 if TYPE_CHECKING:
     from reconciler.adopt.converters.source import Source

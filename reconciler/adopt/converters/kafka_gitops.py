@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.converters.source import ForeignTopic, read_source
-from reconciler.spec import YamlList, YamlMap, YamlText
+from reconciler.spec.values import YamlList, YamlMap, YamlText
 
 if TYPE_CHECKING:
     from reconciler.adopt.converters.source import Source

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.converters.source import ForeignTopic
-from reconciler.spec import (
+from reconciler.spec.resource_form import (
     CLUSTER_LABEL,
     DELETED,
     LISTS,
     SPEC_KEYS,
     UNMANAGED,
-    YamlList,
-    YamlMap,
-    YamlText,
     refuse_kind,
 )
+from reconciler.spec.values import YamlList, YamlMap, YamlText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

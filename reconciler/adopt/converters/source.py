@@ -8,13 +8,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Severity, SpecError
-from reconciler.spec import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, load_text, quote
+from reconciler.spec.syntax import load_text
+from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from reconciler.errors import Location
-    from reconciler.model import Assignment
+    from reconciler.model.cluster import Assignment
 
     Follow = Callable[[str, str], tuple[str, bytes | Finding | None]]
     """Finds the file that a document in a file names: its path, and what it holds, if it is there.

@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.converters.source import ForeignTopic
-from reconciler.spec import YamlList, YamlMap, YamlText
+from reconciler.spec.values import YamlList, YamlMap, YamlText
 from reconciler.units import MINUTE
 
 if TYPE_CHECKING:
     from reconciler.adopt.converters.source import Source
-    from reconciler.model import Assignment
+    from reconciler.model.cluster import Assignment
 
 _ABOUT = {"name", "cluster", "environment", "region", "description", "consumers"}
 _SPEC = {"partitions", "replicationFactor", "retentionMinutes", "settings", "placement"}

@@ -4,8 +4,3 @@ Belongs here: which rows begin, their throttles, the watch over the cluster, and
 at the end. Forbidden here: what the rest of `apply` must not do, a cancel, and a second target for
 a partition in flight.
 """
-
-from reconciler.apply.moving.events import MovesNote, MovesNoted, MovesSummary, MovesWatched
-from reconciler.apply.moving.run import run_moves
-
-__all__ = ["MovesNote", "MovesNoted", "MovesSummary", "MovesWatched", "run_moves"]

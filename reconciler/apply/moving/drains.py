@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reconciler.apply.moving.events import MovesNote, note
-from reconciler.model import AnswerKind
+from reconciler.model.outcomes import AnswerKind
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.writes import Writes
-    from reconciler.model import MovesReading, PlannedDrain
+    from reconciler.model.moves import MovesReading, PlannedDrain
     from reconciler.ports import ClusterMover
 
 

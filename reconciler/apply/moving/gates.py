@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reconciler.apply.moving.health import Health
     from reconciler.apply.moving.rows import Row, Rows
     from reconciler.errors import Finding
-    from reconciler.model import MovesReading, Place
+    from reconciler.model.moves import MovesReading, Place
 
 INTERRUPTED = "interrupted"
 

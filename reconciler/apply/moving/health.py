@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from reconciler.model import MIN_INSYNC
+from reconciler.model.moves import MIN_INSYNC
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from reconciler.model import ClusterState, MovesReading, PartitionState, Place, PlannedMoves
+    from reconciler.model.cluster import ClusterState
+    from reconciler.model.moves import MovesReading, PartitionState, Place, PlannedMoves
 
 NAMED = 3
 

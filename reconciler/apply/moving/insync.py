@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.apply.moving.events import skip
 from reconciler.apply.moving.rows import RowState
-from reconciler.model import MIN_INSYNC
+from reconciler.model.moves import MIN_INSYNC
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.rows import Row, Rows
     from reconciler.apply.moving.writes import Writes
-    from reconciler.model import ClusterState, MovesReading, PlannedTopic, TopicState
+    from reconciler.model.cluster import ClusterState, TopicState
+    from reconciler.model.moves import MovesReading
+    from reconciler.model.plan import PlannedTopic
     from reconciler.ports import ClusterReader
 
 

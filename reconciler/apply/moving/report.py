@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from reconciler.apply.moving.events import MovesSummary
 from reconciler.apply.moving.rows import ENDED_OTHERWISE, RowState
-from reconciler.model import Outcome, OutcomeKind
+from reconciler.model.outcomes import Outcome, OutcomeKind
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from reconciler.apply.moving.rows import Row, Rows
-    from reconciler.model import Place, Plan
+    from reconciler.model.moves import Place
+    from reconciler.model.plan import Plan
     from reconciler.ports import ClusterReader
 
 NAMED = 3

@@ -25,20 +25,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from reconciler.model import steps_of
+from reconciler.model.steps import steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
 
-    from reconciler.model import (
-        MovesReading,
-        PartitionState,
-        Place,
-        Plan,
-        Reassignment,
-        Replicas,
-        TopicState,
-    )
+    from reconciler.model.cluster import Replicas, TopicState
+    from reconciler.model.moves import MovesReading, PartitionState, Place, Reassignment
+    from reconciler.model.plan import Plan
 
 SETTLED_S = 30.0
 """How long all brokers must agree that a row is not as planned: views lag 8 s under load."""

@@ -41,6 +41,7 @@ from reconciler.apply.moving.window import (
     find_stuck,
 )
 from reconciler.apply.moving.writes import Writes
+from reconciler.diff.guards import list_refusals
 from reconciler.errors import (
     ClusterError,
     LockHeldError,
@@ -49,22 +50,16 @@ from reconciler.errors import (
     StalePlanError,
     keep_interrupts,
 )
-from reconciler.model import MIN_INSYNC
-from reconciler.plan import list_refusals
+from reconciler.model.moves import MIN_INSYNC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from reconciler.apply.moving.events import MovesEvent, Observe
-    from reconciler.model import (
-        ClusterState,
-        MovesReading,
-        Place,
-        Plan,
-        PlannedMoves,
-        PlannedTopic,
-    )
+    from reconciler.model.cluster import ClusterState
+    from reconciler.model.moves import MovesReading, Place, PlannedMoves
+    from reconciler.model.plan import Plan, PlannedTopic
     from reconciler.ports import Clock, ClusterMover, ClusterReader, Lease
 
 VERIFY_S = 0.5

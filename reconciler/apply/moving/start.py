@@ -12,8 +12,8 @@ from reconciler.apply.moving.rows import RowState
 from reconciler.apply.moving.throttle import EVERY, read_lists
 from reconciler.apply.moving.window import find_size
 from reconciler.errors import ClusterError, Finding, Severity, StalePlanError
-from reconciler.model import RateSource, ThrottleSide
-from reconciler.plan import least_rate, name_rate, refuse_default
+from reconciler.model.moves import RateSource, ThrottleSide
+from reconciler.moves.guards import least_rate, name_rate, refuse_default
 from reconciler.units import approximate_size
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.rows import Row, Rows
     from reconciler.apply.moving.throttle import Throttles
-    from reconciler.model import Broker, MovesReading, Place, Plan, PlannedMoves
+    from reconciler.model.cluster import Broker
+    from reconciler.model.moves import MovesReading, Place, PlannedMoves
+    from reconciler.model.plan import Plan
 
 GROWTH = 1.25
 GROWTH_SLACK = 1 << 30

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 from reconciler.apply.moving.events import MovesNote, note
 from reconciler.apply.moving.rows import SETTLED_S, RowState
 from reconciler.errors import ClusterError, Finding, Severity
-from reconciler.model import (
+from reconciler.model.moves import (
     UNLIMITED,
-    AnswerKind,
     DefaultRate,
     RateSource,
     ThrottleSide,
     find_unused_lists,
 )
-from reconciler.moves import say_default, say_rate
-from reconciler.plan import judge_lists
+from reconciler.model.outcomes import AnswerKind
+from reconciler.moves.guards import judge_lists
+from reconciler.moves.throttles import say_default, say_rate
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.rows import Row, Rows
     from reconciler.apply.moving.writes import Writes
-    from reconciler.model import MovesReading, ThrottleList
+    from reconciler.model.moves import MovesReading, ThrottleList
     from reconciler.ports import ClusterMover
 
 Entries = frozenset[str]

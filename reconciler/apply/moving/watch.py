@@ -9,12 +9,12 @@ from reconciler.apply.moving.events import MovesNote, MovesWatched, note
 from reconciler.apply.moving.report import summarise
 from reconciler.apply.moving.rows import ENDED_OTHERWISE, RowState
 from reconciler.apply.moving.window import find_size
-from reconciler.moves import measure_moves
+from reconciler.moves.progress import measure_moves
 
 if TYPE_CHECKING:
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.rows import Row, Rows
-    from reconciler.model import Forecast, MovesReading, Place
+    from reconciler.model.moves import Forecast, MovesReading, Place
 
 WATCH_S = 2.0
 SLOW_S = 60.0

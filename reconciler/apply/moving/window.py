@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reconciler.apply.moving.events import MovesNote, note
-from reconciler.model import INTERNAL_TOPICS, MIN_INSYNC
-from reconciler.plan import RowMove, Seats, measure_fullness, order_moves
+from reconciler.model.cluster import INTERNAL_TOPICS
+from reconciler.model.moves import MIN_INSYNC
+from reconciler.moves.forecast import measure_fullness
+from reconciler.moves.window import RowMove, Seats, order_moves
 from reconciler.units import approximate_duration, approximate_size, count
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.health import Health
     from reconciler.apply.moving.rows import Row, Rows
-    from reconciler.model import Forecast, MovePolicy, MovesReading, Place
+    from reconciler.model.moves import Forecast, MovePolicy, MovesReading, Place
 
 TOO_LATE = "more than is left of --stop-after"
 """How the reason ends for a row that no wait can help: the time only gets less."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from reconciler.apply.ending import StepAnswered
 from reconciler.apply.moving.events import MovesNote, note, skip
 from reconciler.apply.moving.rows import RowState
-from reconciler.model import AnswerKind, Verb
+from reconciler.model.outcomes import AnswerKind
+from reconciler.model.steps import Verb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.rows import Row, Rows
-    from reconciler.model import Answer, PlannedTopic
+    from reconciler.model.outcomes import Answer
+    from reconciler.model.plan import PlannedTopic
     from reconciler.ports import Clock, ClusterMover, ClusterReader, Lease
 
 MOST_ROWS = 500

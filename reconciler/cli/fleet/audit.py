@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row
 
-    from reconciler.fleet import Cause, Engine
+    from reconciler.fleet.audit.audit import Cause
+    from reconciler.fleet.session import Engine
 
 
 @click.command(cls=Command)
@@ -87,15 +88,11 @@ def command(
     `findings` and `balance`. Exits 0 if nothing shown is an error, otherwise 1. ESTATE defaults to
     topics.
     """
-    from reconciler.api import load_estate
-    from reconciler.fleet import (
-        FINDINGS,
-        audit_collection,
-        count_severities,
-        plain_reasons,
-        select_findings,
-        summarise_causes,
-    )
+    from reconciler.api.planning import load_estate
+    from reconciler.fleet.audit.audit import count_severities, select_findings, summarise_causes
+    from reconciler.fleet.jobs import audit_collection
+    from reconciler.fleet.tables import FINDINGS
+    from reconciler.fleet.trouble import plain_reasons
 
     loaded = load_estate(estate)
     with spark_job(engine) as job:
@@ -113,7 +110,8 @@ def command(
 
 def _print_text(collection: str, found: Sequence[Cause], shown: int, least: Severity) -> None:
     """Print the first causes, then the counts."""
-    from reconciler.fleet import SEVERITIES, count_severities
+    from reconciler.fleet.audit.audit import count_severities
+    from reconciler.fleet.audit.rules import SEVERITIES
 
     print_causes(found[:shown])
     if (left := len(found) - shown) > 0:
@@ -128,7 +126,7 @@ def _print_text(collection: str, found: Sequence[Cause], shown: int, least: Seve
 
 def print_causes(found: Sequence[Cause]) -> None:
     """Print each cause with its worst findings and the way out."""
-    from reconciler.fleet import AUDIT_RULES
+    from reconciler.fleet.audit.rules import AUDIT_RULES
 
     for one in found:
         rule = AUDIT_RULES[one.rule]
@@ -155,7 +153,7 @@ def _name_subject(row: Row) -> str:
 
 def _print_json(collection: str, findings: DataFrame, found: Sequence[Cause]) -> None:
     """Print one JSON document, one line per finding."""
-    from reconciler.fleet import count_severities, order_findings
+    from reconciler.fleet.audit.audit import count_severities, order_findings
 
     counts = {str(severity): count for severity, count in count_severities(found).items()}
     head = json.dumps({"format_version": "1.0", "collection": collection, "counts": counts})

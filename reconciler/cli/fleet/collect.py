@@ -15,13 +15,13 @@ from reconciler.cli.fleet.reading import (
 )
 from reconciler.cli.options import Command
 from reconciler.cli.terminal import paint
-from reconciler.fleet import READ
+from reconciler.fleet.status import READ
 from reconciler.styling import set_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reconciler.fleet import Engine
+    from reconciler.fleet.session import Engine
 
 
 @click.command(cls=Command)

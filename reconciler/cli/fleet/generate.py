@@ -19,7 +19,7 @@ from reconciler.cli.terminal import print_note
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from reconciler.fleet import Engine
+    from reconciler.fleet.session import Engine
 
 AT_LEAST_ONE = click.IntRange(min=1)
 
@@ -81,14 +81,14 @@ def command(
     The counts are totals over all clusters, and exact; the clusters of --troubles are added to
     them. The same seed gives the same rows. Every reading is marked as synthetic.
     """
-    from reconciler.fleet import (
+    from reconciler.fleet.generator.job import (
         GENERATED_ROOT,
         MOST_TOPICS_IN_FILES,
-        FleetSize,
         generate_fleet,
-        list_troubles,
         write_estate,
     )
+    from reconciler.fleet.generator.shapes import FleetSize
+    from reconciler.fleet.generator.troubles import list_troubles
 
     size = FleetSize(clusters, topics, partitions, seed)
     when = choose_name(collection, root)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row
 
-    from reconciler.fleet import Engine, LakeTable
+    from reconciler.fleet.session import Engine
+    from reconciler.fleet.tables import LakeTable
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _COLLECTION = re.compile(r"\d{8}T\d{6}Z")
@@ -66,7 +67,7 @@ def command(
     lake, as the tables `events`, `drift`, `growth` and `trend`.
     A cluster that a collection could not read is left out for that time. Exits 0.
     """
-    from reconciler.fleet import read_history, trace_collections
+    from reconciler.fleet.tracing import read_history, trace_collections
 
     start = None if since is None else _read_since(since)
     with spark_job(engine) as job:
@@ -104,7 +105,8 @@ def _select(
     """Return the wanted rows of each table, in the order in which they are shown."""
     from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-    from reconciler.fleet import DRIFT, EVENTS, GROWTH, translate_globs
+    from reconciler.fleet.globs import translate_globs
+    from reconciler.fleet.tables import DRIFT, EVENTS, GROWTH
 
     last = {EVENTS: "first_seen", DRIFT: "coalesce(gone_in, last_seen)", GROWTH: "last_seen"}
 

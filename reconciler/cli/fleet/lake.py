@@ -22,7 +22,9 @@ from reconciler.units import approximate_size, count
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.fleet import Engine, Holding, Keeping, Store
+    from reconciler.fleet.lake.inventory import Holding, Keeping
+    from reconciler.fleet.lake.stores import Store
+    from reconciler.fleet.session import Engine
 
 
 @click.group(name="lake")
@@ -33,7 +35,8 @@ def command() -> None:
 @contextmanager
 def _open_store(root: str, form: str, engine: Engine) -> Iterator[Store]:
     """Open the store of a lake. Spark is started only for a lake that is not on this machine."""
-    from reconciler.fleet import LocalStore, is_path, plain_reasons
+    from reconciler.fleet.lake.stores import LocalStore, is_path
+    from reconciler.fleet.trouble import plain_reasons
 
     if form == "parquet" and engine.remote is None and is_path(root):
         with plain_reasons():
@@ -59,7 +62,7 @@ def list_(root: str, shown_as: str, form: str, engine: Engine) -> int:
 
     Files and bytes include attempts that a newer one replaced, until they are removed.
     """
-    from reconciler.fleet import take_inventory
+    from reconciler.fleet.lake.inventory import take_inventory
 
     with _open_store(root, form, engine) as store:
         store.check_layout()
@@ -95,7 +98,7 @@ def check(root: str, form: str, engine: Engine) -> int:
     The attempts that count are checked, as `list` shows them. Exits 1 if rows are missing, and
     names them.
     """
-    from reconciler.fleet import check_lake
+    from reconciler.fleet.lake.care import check_lake
 
     with spark_job(engine) as job:
         proof = check_lake(open_lake(job.session, root, form), job.announce)
@@ -120,7 +123,8 @@ def keep(root: str, days: int, yes: bool, form: str, engine: Engine) -> int:
     The history of what goes stays. The latest collection stays, and the last one that read a
     cluster, because the next reading is compared with it.
     """
-    from reconciler.fleet import choose_kept, keep_collections
+    from reconciler.fleet.lake.inventory import choose_kept
+    from reconciler.fleet.tracing import keep_collections
 
     before = datetime.now(UTC) - timedelta(days=days)
     with _open_store(root, form, engine) as store:
@@ -159,7 +163,8 @@ def compact(root: str, form: str, engine: Engine) -> int:
     The files that were merged go a day later, with the next job. Delta and Iceberg merge theirs by
     their own commands.
     """
-    from reconciler.fleet import MOST_PARTS, compact_lake, fold_history
+    from reconciler.fleet.lake.care import compact_lake
+    from reconciler.fleet.tracing import MOST_PARTS, fold_history
 
     with spark_job(engine) as job:
         lake = open_lake(job.session, root, form)
@@ -183,7 +188,7 @@ def remove(collection: str, root: str, form: str, engine: Engine) -> int:
     First no job can read it any more, then its files go. An attempt that a job is still writing
     stays. Spark is started only for a lake that is not on this machine.
     """
-    from reconciler.fleet import remove_collections
+    from reconciler.fleet.lake.lake import remove_collections
 
     with _open_store(root, form, engine) as store:
         removed = remove_collections(store, [collection], root)

@@ -12,10 +12,10 @@ from reconciler.cli.fleet.options import engine_options, lake_option, open_lake,
 from reconciler.cli.options import Command
 from reconciler.cli.plans import write_whole
 from reconciler.cli.terminal import print_note
-from reconciler.metrics import render_metrics
+from reconciler.metrics.text import render_metrics
 
 if TYPE_CHECKING:
-    from reconciler.fleet import Engine
+    from reconciler.fleet.session import Engine
 
 
 @click.command(cls=Command)
@@ -27,7 +27,7 @@ def command(file: Path, root: str, form: str, engine: Engine) -> int:
 
     FILE is for the textfile collector of node_exporter, and is replaced at once.
     """
-    from reconciler.fleet import gather_metrics
+    from reconciler.fleet.metrics import gather_metrics
 
     check_file(file)
     with spark_job(engine) as job:

@@ -13,7 +13,7 @@ import click
 
 from reconciler.cli.terminal import print_note, working
 from reconciler.errors import UsageError
-from reconciler.fleet import Engine, Interrupts, open_session
+from reconciler.fleet.session import Engine, Interrupts, open_session
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from reconciler.fleet import Lake
+    from reconciler.fleet.lake.lake import Lake
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ def spark_job(engine: Engine) -> Iterator[Job]:
     with working("starting Spark") as say, Interrupts() as interrupts:
         session, line = open_session(engine, say), _Line(say, interrupts)
         interrupts.watch()  # PySpark replaces the handler of SIGINT when a session starts
-        from reconciler.fleet import plain_reasons, watch_tasks
+        from reconciler.fleet.trouble import plain_reasons, watch_tasks
 
         watched = watch_tasks(session, line.count) if sys.stderr.isatty() else nullcontext()
         with plain_reasons(), watched:
@@ -115,7 +115,9 @@ def open_lake(session: SparkSession, root: str, form: str) -> Lake:
     """
     from pathlib import Path
 
-    from reconciler.fleet import OF_A_CATALOGUE, Lake, is_path
+    from reconciler.fleet.lake.lake import Lake
+    from reconciler.fleet.lake.storage import OF_A_CATALOGUE
+    from reconciler.fleet.lake.stores import is_path
 
     if is_path(root) and form not in OF_A_CATALOGUE:
         root = str(Path(root.removeprefix("file:")).absolute())
@@ -126,7 +128,7 @@ def open_lake(session: SparkSession, root: str, form: str) -> Lake:
 
 def warn_ahead(collections: Iterable[str], root: str) -> None:
     """Warn of collections with a time in the future: they count as the latest."""
-    from reconciler.fleet import find_ahead
+    from reconciler.fleet.lake.attempts import find_ahead
 
     for finding in find_ahead(collections, datetime.now(UTC), root):
         print_note(f"warning: {finding}")

@@ -23,7 +23,8 @@ from reconciler.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.fleet import Engine, Lake
+    from reconciler.fleet.lake.lake import Lake
+    from reconciler.fleet.session import Engine
 
 
 @click.command(cls=Command)
@@ -60,7 +61,8 @@ def write_page(
     lake: Lake, collection: str | None, out: Path, announce: Callable[[str], None]
 ) -> str:
     """Write the page of a collection. Returns: its file, size and collection."""
-    from reconciler.fleet import gather_page, render_page
+    from reconciler.fleet.page.gather import gather_page
+    from reconciler.fleet.page.html import render_page
 
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     page = gather_page(lake, collection, made_at, announce)

@@ -25,7 +25,7 @@ from reconciler.cli.options import Command
 from reconciler.cli.plans import PlanFiles
 from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError
-from reconciler.fleet import PLANNED
+from reconciler.fleet.status import PLANNED
 from reconciler.styling import set_columns
 from reconciler.units import approximate_duration, approximate_size, count
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row
 
-    from reconciler.fleet import Engine
+    from reconciler.fleet.session import Engine
 
 PENDING = 2
 
@@ -72,8 +72,10 @@ def command(
     that move replicas, of the clusters that allow moves. Exits 0 on success, 1 if a cluster could
     not be planned or something is refused. ESTATE defaults to topics.
     """
-    from reconciler.api import find_cluster, load_estate
-    from reconciler.fleet import MOVE_PLANS, PLANS, plan_collection
+    from reconciler.api.connections import find_cluster
+    from reconciler.api.planning import load_estate
+    from reconciler.fleet.jobs import plan_collection
+    from reconciler.fleet.tables import MOVE_PLANS, PLANS
 
     if live and collection:
         raise UsageError("--live makes its own collection; leave out --collection")

@@ -18,9 +18,11 @@ from reconciler.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from reconciler.fleet import Collected, Lake, Tree
-    from reconciler.model import Commit
-    from reconciler.spec import Estate
+    from reconciler.fleet.jobs import Collected
+    from reconciler.fleet.lake.lake import Lake
+    from reconciler.fleet.source.spec_tree import Tree
+    from reconciler.model.plan import Commit
+    from reconciler.spec.estate import Estate
 
 T = TypeVar("T")
 
@@ -72,7 +74,10 @@ class Reading:
 
     def collect(self, lake: Lake, collection: str, announce: Callable[[str], None]) -> Collected:
         """Read the clusters and the specs into a lake."""
-        from reconciler.fleet import KafkaMetadata, SpecTree, collect_fleet, encode_commit
+        from reconciler.fleet.jobs import collect_fleet
+        from reconciler.fleet.lake.attempts import encode_commit
+        from reconciler.fleet.source.kafka_metadata import KafkaMetadata
+        from reconciler.fleet.source.spec_tree import SpecTree
 
         session = lake.session
         session.dataSource.register(KafkaMetadata)
@@ -106,7 +111,7 @@ def choose_name(collection: str | None, root: str) -> str:
 
     Errors: LakeError for an invalid name.
     """
-    from reconciler.fleet import start_attempt
+    from reconciler.fleet.lake.attempts import start_attempt
 
     if collection is None:
         return name_now()
@@ -126,8 +131,9 @@ def refuse_asked(context: click.Context) -> None:
 
 def prepare_reading(path: str, asked: ReadOptions) -> Reading:
     """Find the clusters to read, before Spark starts. Errors: ReconcilerError."""
-    from reconciler.api import find_cluster
-    from reconciler.fleet import choose_clusters, find_tree
+    from reconciler.api.connections import find_cluster
+    from reconciler.fleet.source.kafka_metadata import choose_clusters
+    from reconciler.fleet.source.spec_tree import find_tree
 
     read_at = _find_commit(path, asked.commit)
     tree = find_tree(path, read_at.sha if asked.commit and read_at else None)
@@ -142,7 +148,7 @@ def prepare_reading(path: str, asked: ReadOptions) -> Reading:
 
 def _find_commit(estate: str, ref: str | None) -> Commit | None:
     """Return the requested commit, or the commit of the files, if git reports one."""
-    from reconciler.model import Commit
+    from reconciler.model.plan import Commit
 
     if ref is not None:
         return Commit(Checkout(Path(estate)).find_commit(ref))

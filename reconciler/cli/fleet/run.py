@@ -23,14 +23,14 @@ from reconciler.cli.fleet.reading import (
 from reconciler.cli.options import Command
 from reconciler.cli.plans import PlanFiles
 from reconciler.errors import Severity
-from reconciler.fleet import READ
+from reconciler.fleet.status import READ
 from reconciler.styling import set_columns
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reconciler.fleet import Engine
+    from reconciler.fleet.session import Engine
 
 
 SHOWN = 5
@@ -67,18 +67,11 @@ def command(
     Exits 0 if all is well, 1 if a cluster was not read or planned, something is refused, or the
     audit found an error. ESTATE defaults to topics.
     """
-    from reconciler.fleet import (
-        AUDIT_RULES,
-        EVENTS,
-        FINDINGS,
-        PLANS,
-        audit_collection,
-        count_severities,
-        plan_collection,
-        read_history,
-        summarise_causes,
-        trace_collections,
-    )
+    from reconciler.fleet.audit.audit import count_severities, summarise_causes
+    from reconciler.fleet.audit.rules import AUDIT_RULES
+    from reconciler.fleet.jobs import audit_collection, plan_collection
+    from reconciler.fleet.tables import EVENTS, FINDINGS, PLANS
+    from reconciler.fleet.tracing import read_history, trace_collections
 
     when = choose_name(collection, root)
     if page_file is not None:

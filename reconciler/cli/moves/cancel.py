@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.move_control import Locking, control_moves
+from reconciler.api.records import begin_control
 from reconciler.cli import options
 from reconciler.cli.apply import WaitingNotes
 from reconciler.cli.moves.target import (
@@ -29,17 +30,19 @@ from reconciler.cli.moves.target import (
 from reconciler.cli.plans import read_plan
 from reconciler.cli.terminal import working
 from reconciler.errors import UsageError
-from reconciler.model import MIN_INSYNC, Outcome, OutcomeKind
-from reconciler.moves import RowState, explain_keeping, find_effect
+from reconciler.model.moves import MIN_INSYNC
+from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.moves.decisions import RowState, explain_keeping, find_effect
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reconciler.api import Cancelled
-    from reconciler.apply import Ending
-    from reconciler.model import MovesReading, Place, Plan
-    from reconciler.moves import PlannedRow
+    from reconciler.api.move_control import Cancelled
+    from reconciler.apply.ending import Ending
+    from reconciler.model.moves import MovesReading, Place
+    from reconciler.model.plan import Plan
+    from reconciler.moves.decisions import PlannedRow
 
 
 @click.command(name="cancel", cls=options.Command)
@@ -75,7 +78,7 @@ def command(
     before the plan is in sync. Moves that have ended stay. Without --cluster and
     --bootstrap-servers, the cluster is that of the plan. ESTATE defaults to topics.
     """
-    from reconciler.apply import Ended, Ending
+    from reconciler.apply.ending import Ended, Ending
 
     plan = read_plan(path)
     if cluster not in (None, plan.cluster):
@@ -84,7 +87,7 @@ def command(
         cluster = plan.cluster
     with (
         connect_moves(estate, cluster, bootstrap_servers) as connection,
-        api.control_moves(connection) as control,
+        control_moves(connection) as control,
     ):
         name = connection.entry.name
         with working(f"reading {name}"):
@@ -102,8 +105,8 @@ def command(
         chosen = [*(row for row in in_flight if row.place not in kept), *turned]
         _show(chosen, kept)
         # A cancel leaves the rate as it is.
-        record = api.begin_control("cancel", reading, find_effect(reading).rate, plan)
-        locking = api.Locking(None if no_lock else lock_timeout, WaitingNotes(lock_timeout).observe)
+        record = begin_control("cancel", reading, find_effect(reading).rate, plan)
+        locking = Locking(None if no_lock else lock_timeout, WaitingNotes(lock_timeout).observe)
 
         def cancel() -> Ending:
             with working("cancelling"):
@@ -146,7 +149,7 @@ def _show(chosen: Sequence[PlannedRow], kept: Mapping[Place, str]) -> None:
 
 def _end(done: Cancelled, kept: Mapping[Place, str]) -> Ending:
     """Return how a cancel ended, with an outcome for each topic."""
-    from reconciler.apply import Ended, Ending
+    from reconciler.apply.ending import Ended, Ending
 
     failed = OutcomeKind.UNKNOWN if done.unknown else OutcomeKind.FAILED
     found = [(place, OutcomeKind.DONE, "taken back") for place in done.cancelled]

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.planning import load_estate, plan_rows, read_for_moves, read_rows
+from reconciler.api.rendering import export_rows
 from reconciler.cli import options
 from reconciler.cli.plans import check_out, offer_plan, read_plan
 from reconciler.cli.terminal import working
 from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
-    from reconciler.api import PlanFormat
+    from reconciler.api.rendering import PlanFormat
 
 
 @click.command(cls=options.Command)
@@ -26,7 +27,7 @@ def export(plan: Path, *, before: bool) -> None:
     made = read_plan(plan)
     if made.moves is None:
         raise UsageError(f"{plan} is no plan of moves; reconciler plan --moves makes one")
-    click.echo(api.export_rows(made, before=before), nl=False)
+    click.echo(export_rows(made, before=before), nl=False)
 
 
 @click.command("import", cls=options.Command)
@@ -58,10 +59,10 @@ def import_(
     are refused. `reconciler apply` makes the moves, throttled and safe to kill.
     """
     check_out(out)
-    rows = api.read_rows(file)
-    loaded = api.load_estate(estate)
-    plan = partial(api.plan_rows, loaded, cluster, rows=rows, source=str(file))
+    rows = read_rows(file)
+    loaded = load_estate(estate)
+    plan = partial(plan_rows, loaded, cluster, rows=rows, source=str(file))
     with working(f"reading {cluster}"):
-        state = api.read_for_moves(loaded, cluster, bootstrap_servers, against, plan)
+        state = read_for_moves(loaded, cluster, bootstrap_servers, against, plan)
         planned = plan(state)
     return offer_plan(planned, form, out)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.move_control import control_moves
+from reconciler.api.records import begin_control
 from reconciler.cli import options
 from reconciler.cli.moves.target import (
     approve,
@@ -23,16 +24,16 @@ from reconciler.cli.moves.target import (
 )
 from reconciler.cli.terminal import print_error, working
 from reconciler.errors import ClusterError, Finding
-from reconciler.model import UNLIMITED
-from reconciler.moves import find_effect
+from reconciler.model.moves import UNLIMITED
+from reconciler.moves.decisions import find_effect
 from reconciler.units import UnitError, count, format_size, parse_size
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.apply import Ending
-    from reconciler.model import MovesReading
-    from reconciler.moves import RateEffect
+    from reconciler.apply.ending import Ending
+    from reconciler.model.moves import MovesReading
+    from reconciler.moves.decisions import RateEffect
 
 
 def read_rate(ctx: click.Context, param: click.Parameter, value: str) -> int:
@@ -110,9 +111,9 @@ def _set_rate(
     permanent: bool = False,
     auto_approve: bool,
 ) -> int:
-    from reconciler.apply import Ended, Ending
+    from reconciler.apply.ending import Ended, Ending
 
-    with connect_moves(*target) as connection, api.control_moves(connection) as control:
+    with connect_moves(*target) as connection, control_moves(connection) as control:
         name = connection.entry.name
         with working(f"reading {name}"):
             reading = control.read()
@@ -122,7 +123,7 @@ def _set_rate(
             _refuse_standing(reading, target)
         say(f"{name}: the throttle rate is {name_rate(before.rate)}, becomes {name_rate(limit)}")
         _explain(before, limit)
-        record = api.begin_control("pause" if limit == 0 else "rate", reading, limit)
+        record = begin_control("pause" if limit == 0 else "rate", reading, limit)
 
         def change() -> Ending:
             with working("waiting until brokers show it"):
@@ -147,7 +148,7 @@ def _report(
     is_shown: bool,
 ) -> Ending:
     """Say what a rate reached. Returns: how the verb ended."""
-    from reconciler.apply import Ended, Ending
+    from reconciler.apply.ending import Ended, Ending
 
     here = name_target(*target)
     if not is_shown:

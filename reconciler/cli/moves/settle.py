@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.connections import find_cluster
+from reconciler.api.move_control import Locking, control_moves
+from reconciler.api.planning import load_estate
+from reconciler.api.records import begin_control
 from reconciler.cli import options
 from reconciler.cli.apply import WaitingNotes
 from reconciler.cli.moves.target import (
@@ -26,24 +29,23 @@ from reconciler.cli.moves.target import (
     say_each,
 )
 from reconciler.cli.terminal import working
-from reconciler.model import MIN_INSYNC, Outcome, OutcomeKind
-from reconciler.moves import (
-    find_effect,
-    find_settlement,
-    name_removals,
-    say_rate,
-    summarise_moves,
-)
+from reconciler.model.moves import MIN_INSYNC
+from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.moves.decisions import find_effect, find_settlement
+from reconciler.moves.throttles import name_removals, say_rate
+from reconciler.show.moves_in_flight import summarise_moves
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from reconciler.api import Settled
-    from reconciler.apply import Ending
-    from reconciler.model import MovesReading
-    from reconciler.moves import Leftover, MovesReport, Settlement
+    from reconciler.api.move_control import Settled
+    from reconciler.apply.ending import Ending
+    from reconciler.model.moves import MovesReading
+    from reconciler.moves.decisions import Settlement
+    from reconciler.moves.progress import MovesReport
+    from reconciler.moves.throttles import Leftover
 
 
 @click.command(name="settle", cls=options.Command)
@@ -78,12 +80,12 @@ def command(
     the connection settings, and min.insync.replicas is compared with the specs; without,
     --bootstrap-servers is the address. ESTATE defaults to topics.
     """
-    from reconciler.apply import Ended, Ending
+    from reconciler.apply.ending import Ended, Ending
 
     specified = _read_min_insync(estate, cluster) if cluster is not None else {}
     with (
         connect_moves(estate, cluster, bootstrap_servers) as connection,
-        api.control_moves(connection) as control,
+        control_moves(connection) as control,
     ):
         name = connection.entry.name
         with working(f"reading {name}"):
@@ -91,8 +93,8 @@ def command(
         found = find_settlement(reading)
         here = name_target(estate, cluster, bootstrap_servers)
         _show(reading, found, here)
-        record = api.begin_control("settle", reading, None)
-        locking = api.Locking(None if no_lock else lock_timeout, WaitingNotes(lock_timeout).observe)
+        record = begin_control("settle", reading, None)
+        locking = Locking(None if no_lock else lock_timeout, WaitingNotes(lock_timeout).observe)
 
         def settle() -> Ending:
             with working("waiting for moves in flight") as say_progress:
@@ -121,7 +123,7 @@ def command(
 
 def _end(settled: Settled) -> Ending:
     """Return how a settlement ended, with an outcome for each topic."""
-    from reconciler.apply import Ended, Ending
+    from reconciler.apply.ending import Ended, Ending
 
     found = dict.fromkeys(settled.topics, (OutcomeKind.DONE, "throttle removed"))
     found |= dict.fromkeys(settled.left.topics, (OutcomeKind.WAITING, "throttle not removed"))
@@ -134,8 +136,8 @@ def _end(settled: Settled) -> Ending:
 
 def _read_min_insync(estate: Path | None, cluster: str) -> Mapping[str, str]:
     """Return min.insync.replicas by topic, where specs set it."""
-    loaded = api.load_estate(estate or "topics")
-    api.find_cluster(loaded, cluster)
+    loaded = load_estate(estate or "topics")
+    find_cluster(loaded, cluster)
     return {
         spec.name: value
         for spec in loaded.topics_for(cluster)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.moves import watch_moves
 from reconciler.cli.moves.target import (
     IN_FLIGHT,
     cluster_option,
@@ -20,14 +20,15 @@ from reconciler.cli.moves.target import (
 from reconciler.cli.options import Command, bootstrap_option
 from reconciler.cli.terminal import can_redraw, choose_paint, fold_width, working
 from reconciler.errors import Severity
-from reconciler.moves import list_moves, render_moves, summarise_moves
+from reconciler.planfile.moves_in_flight import list_moves
+from reconciler.show.moves_in_flight import render_moves, summarise_moves
 from reconciler.styling import ERASE_BELOW, measure, move_up
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.moves import MovesReport
+    from reconciler.moves.progress import MovesReport
 
 DEFAULT_WATCH_S = 5
 MOST_LISTED = (None, 20, 10, 5)
@@ -69,7 +70,7 @@ def command(
     ESTATE defaults to topics. Exits 2 while something is in flight or left over.
     """
     with connect_moves(estate, cluster, bootstrap_servers) as connection:
-        reports = api.watch_moves(connection, every_s or 0)
+        reports = watch_moves(connection, every_s or 0)
         with working(f"reading {connection.entry.name}"):
             last = next(reports)
         if every_s is None:

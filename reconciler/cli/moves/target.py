@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.connections import open_address, open_connection
+from reconciler.api.planning import load_estate
 from reconciler.cli import options
 from reconciler.cli.journal import Journal
 from reconciler.cli.terminal import ask, find_no_terminal, fold_to_screen, print_error
@@ -17,10 +18,10 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from reconciler.api import RunRecord
-    from reconciler.apply import Ending
-    from reconciler.kafka import Connection
-    from reconciler.model import Place, Reassignment
+    from reconciler.api.records import RunRecord
+    from reconciler.apply.ending import Ending
+    from reconciler.kafka.connection import Connection
+    from reconciler.model.moves import Place, Reassignment
 
 IN_FLIGHT = 2
 """The exit code if something is in flight or left over: as for changes that are pending."""
@@ -53,15 +54,15 @@ def connect_moves(
 ) -> Connection:
     """Connect to a cluster of an estate, or to an address without an estate."""
     if cluster is not None:
-        loaded = api.load_estate(estate or "topics")
-        return api.open_connection(loaded, cluster, bootstrap_servers)
+        loaded = load_estate(estate or "topics")
+        return open_connection(loaded, cluster, bootstrap_servers)
     if estate is not None:
         raise UsageError("ESTATE has several clusters; name one with --cluster NAME")
     if bootstrap_servers is None:
         raise UsageError(
             "name the cluster: --cluster NAME, or --bootstrap-servers HOST:PORT without an estate"
         )
-    return api.open_address(bootstrap_servers)
+    return open_address(bootstrap_servers)
 
 
 def name_target(estate: Path | None, cluster: str | None, bootstrap_servers: str | None) -> str:
@@ -102,7 +103,7 @@ def name_moves(moves: Iterable[Reassignment]) -> list[str]:
 
 def keep_journal(file: Path | None, record: RunRecord, work: Callable[[], Ending]) -> int:
     """Do some work, and write how it ended to FILE, if one is given. Returns: the exit code."""
-    from reconciler.apply import end_run
+    from reconciler.apply.ending import end_run
 
     with Journal(file, record) as log:
         try:

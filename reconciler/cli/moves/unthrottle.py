@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
+from reconciler.api.move_control import Locking, control_moves
+from reconciler.api.records import begin_control
 from reconciler.cli import options
 from reconciler.cli.apply import WaitingNotes
 from reconciler.cli.moves.target import (
@@ -24,14 +25,14 @@ from reconciler.cli.moves.target import (
 )
 from reconciler.cli.terminal import working
 from reconciler.errors import UsageError
-from reconciler.model import Outcome, OutcomeKind
-from reconciler.moves import choose_removals
+from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.moves.throttles import choose_removals
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.apply import Ending
+    from reconciler.apply.ending import Ending
 
 
 @click.command(name="unthrottle", cls=options.Command)
@@ -77,13 +78,13 @@ def command(
     --cluster, ESTATE has the connection settings; without, --bootstrap-servers is the address.
     ESTATE defaults to topics.
     """
-    from reconciler.apply import Ended, Ending
+    from reconciler.apply.ending import Ended, Ending
 
     if not (topics or brokers or of_all):
         raise UsageError("name what to remove: --topic NAME, --broker ID or --default")
     with (
         connect_moves(estate, cluster, bootstrap_servers) as connection,
-        api.control_moves(connection) as control,
+        control_moves(connection) as control,
     ):
         name = connection.entry.name
         with working(f"reading {name}"):
@@ -96,8 +97,8 @@ def command(
         control.check_rights({each.topic for each in chosen if each.topic is not None})
         rate = reading.default_rate
         after = None if of_all or rate is None else rate.bytes_per_s
-        record = api.begin_control("unthrottle", reading, after)
-        locking = api.Locking(None if no_lock else lock_timeout, WaitingNotes(lock_timeout).observe)
+        record = begin_control("unthrottle", reading, after)
+        locking = Locking(None if no_lock else lock_timeout, WaitingNotes(lock_timeout).observe)
 
         def remove() -> Ending:
             with working("waiting until brokers show it"):

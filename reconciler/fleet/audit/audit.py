@@ -45,7 +45,7 @@ from reconciler.fleet.audit.next_leaders import count_next_leaders
 from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, apply_checks
 from reconciler.fleet.audit.stages import find_missing
 from reconciler.fleet.audit.topics import describe_clusters, describe_live_topics
-from reconciler.spec import AuditForm
+from reconciler.spec.forms import AuditForm
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

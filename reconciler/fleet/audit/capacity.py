@@ -12,7 +12,7 @@ from reconciler.fleet.audit.topics import TOPIC
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from reconciler.spec import AuditForm
+    from reconciler.spec.forms import AuditForm
 
 DAY_MS = 24 * 3_600_000
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet import PLANNED, tables
+from reconciler.fleet import tables
 from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, Concern
 from reconciler.fleet.audit.topics import TOPIC, UNCLEAN
 from reconciler.fleet.health import MIN_IN_SYNC
+from reconciler.fleet.status import PLANNED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

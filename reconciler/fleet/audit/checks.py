@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet import READ
 from reconciler.fleet.audit.rules import ABOUT, Check, apply_checks, say
 from reconciler.fleet.audit.topics import UNCLEAN
+from reconciler.fleet.status import READ
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import Column, DataFrame
 
-    from reconciler.spec import AuditForm
+    from reconciler.spec.forms import AuditForm
 
 
 def check_durability() -> Iterator[Check]:

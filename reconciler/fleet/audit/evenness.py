@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from reconciler.spec import AuditForm
+    from reconciler.spec.forms import AuditForm
 
 
 def check_topic_evenness(limits: AuditForm) -> Iterator[Check]:

@@ -13,7 +13,7 @@ from reconciler.fleet.audit.topics import is_minded
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from reconciler.spec import AuditForm
+    from reconciler.spec.forms import AuditForm
 
 
 def find_missing(

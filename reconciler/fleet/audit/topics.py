@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from pyspark.sql.types import ArrayType, StructField, StructType
 
-from reconciler.fleet import READ
 from reconciler.fleet.audit.balance import measure_loads, violates_racks
 from reconciler.fleet.globs import translate_globs
 from reconciler.fleet.health import MIN_IN_SYNC, is_offline, is_under_replicated, min_in_sync
+from reconciler.fleet.status import READ
 from reconciler.fleet.tables import COUNT, FLAG, TEXT
-from reconciler.spec import choose_catalogue
+from reconciler.spec.configs import choose_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from reconciler.spec import Estate
+    from reconciler.spec.estate import Estate
 
 UNCLEAN = "unclean.leader.election.enable"
 

@@ -30,7 +30,7 @@ from reconciler.fleet.generator.state import (
     write_trouble,
 )
 from reconciler.fleet.generator.topics import draw_cluster_topics
-from reconciler.fleet.lake import read_time
+from reconciler.fleet.lake.attempts import read_time
 from reconciler.fleet.rows import write_specs
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
     from reconciler.fleet.generator.shapes import FleetSize
     from reconciler.fleet.generator.troubles import Trouble
-    from reconciler.fleet.lake import Lake, Published
+    from reconciler.fleet.lake.attempts import Published
+    from reconciler.fleet.lake.lake import Lake
     from reconciler.fleet.tables import LakeTable
 
 MOST_TOPICS_IN_FILES = 5_000

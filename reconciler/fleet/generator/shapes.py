@@ -14,7 +14,7 @@ from reconciler.errors import UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reconciler.model import Broker
+    from reconciler.model.cluster import Broker
 
 STAGES = ("prod", "prod", "prod", "staging", "test")
 REGIONS = ("eu", "us", "ap", "sa")
@@ -68,7 +68,7 @@ class ClusterShape:
 
     def list_brokers(self) -> list[Broker]:
         """List the brokers: racks alternate, and the rack of a missing broker is unknown."""
-        from reconciler.model import Broker
+        from reconciler.model.cluster import Broker
 
         brokers = []
         for index, broker in enumerate(self.ids.tolist()):

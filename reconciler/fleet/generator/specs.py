@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Location
 from reconciler.fleet.generator.topics import OWNERS, PROFILES, USUAL_REPLICATION
-from reconciler.model import TopicSpec
-from reconciler.spec import parse_estate
+from reconciler.model.cluster import TopicSpec
+from reconciler.spec.estate import parse_estate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from reconciler.fleet import READ, tables
+from reconciler.fleet import tables
 from reconciler.fleet.generator.specs import KAFKA_VERSION, choose_config
 from reconciler.fleet.generator.topics import PROFILES, USUAL_REPLICATION, Drift
 from reconciler.fleet.generator.troubles import UNREAD
 from reconciler.fleet.rows import arrow_schema, describe_reading, make_table, write_state
+from reconciler.fleet.status import READ
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -141,7 +142,7 @@ def _list_overrides(topics: Topics, row: int) -> Iterator[tuple[str, str]]:
 
 @cache
 def _list_defaults() -> Mapping[str, str]:
-    from reconciler.spec import choose_catalogue
+    from reconciler.spec.configs import choose_catalogue
 
     keys = choose_catalogue(KAFKA_VERSION).keys
     return {name: key.default for name, key in sorted(keys.items()) if key.default is not None}

@@ -13,20 +13,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from reconciler.fleet.generator.shapes import spell_id
-from reconciler.model import (
-    Broker,
-    ClusterState,
-    LogDirectory,
-    RateSource,
-    ThrottleRate,
-    ThrottleSide,
-    TopicState,
-)
+from reconciler.model.cluster import Broker, ClusterState, TopicState
+from reconciler.model.moves import LogDirectory, RateSource, ThrottleRate, ThrottleSide
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.model import Assignment
+    from reconciler.model.cluster import Assignment
 
 IN_SYNC = "min.insync.replicas"
 UNREAD = ("connect-refused", "trouble-unread.invalid:9092 refuses connections")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet import READ, tables
+from reconciler.fleet import tables
 from reconciler.fleet.history.readings import beside_previous
+from reconciler.fleet.status import READ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,9 +12,10 @@ from functools import reduce
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet import PLANNED, tables
+from reconciler.fleet import tables
 from reconciler.fleet.health import COUNTS
 from reconciler.fleet.history.readings import seconds_of
+from reconciler.fleet.status import PLANNED
 
 AMOUNTS = ("topics", "partitions", "size_bytes")
 DAY_S = 86_400

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import Finding, LakeError, Severity
-from reconciler.model import Commit
+from reconciler.model.plan import Commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

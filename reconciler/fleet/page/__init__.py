@@ -6,27 +6,3 @@ Belongs here: the few bounded rows that a page shows, pictures of them, and the 
 style and script. `gather` is the only module that knows Spark; the rest is value to text. Forbidden
 here: anything that a page would have to fetch, and any size that grows with the fleet.
 """
-
-from typing import TYPE_CHECKING
-
-from reconciler.exports import export_lazily
-
-if TYPE_CHECKING:
-    from reconciler.fleet.page.contents import FleetPage
-    from reconciler.fleet.page.gather import gather_page
-    from reconciler.fleet.page.html import render_page
-else:
-    __getattr__ = export_lazily(
-        __name__,
-        {
-            "contents": "FleetPage",
-            "gather": "gather_page",
-            "html": "render_page",
-        },
-    )
-
-__all__ = [
-    "FleetPage",
-    "gather_page",
-    "render_page",
-]

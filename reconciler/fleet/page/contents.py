@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from reconciler.errors import Location, escape_unprintable
 from reconciler.fleet.health import Health
 from reconciler.fleet.page.live import HealthTotals, ProblemLine, TopicLine, TrendPoint
-from reconciler.model import RefusedField
-from reconciler.plan import view_configs, view_refused
+from reconciler.model.plan import RefusedField
+from reconciler.show.wording import view_configs, view_refused
 from reconciler.units import count, describe_value
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet import PLANNED, READ, tables
+from reconciler.fleet import tables
 from reconciler.fleet.caching import caching
 from reconciler.fleet.health import Health, find_unhealthy_topics
-from reconciler.fleet.lake import AUDIT, PLAN
+from reconciler.fleet.lake.attempts import AUDIT, PLAN
 from reconciler.fleet.page.contents import (
     MOST_BROKERS,
     MOST_CLUSTERS,
@@ -50,13 +50,15 @@ from reconciler.fleet.page.measures import (
     select_user_partitions,
 )
 from reconciler.fleet.sound import read_collection
+from reconciler.fleet.status import PLANNED, READ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, Row
 
-    from reconciler.fleet.lake import Lake, Published
+    from reconciler.fleet.lake.attempts import Published
+    from reconciler.fleet.lake.lake import Lake
 
 Line = TypeVar("Line", TopicSkew, ChangeLine)
 

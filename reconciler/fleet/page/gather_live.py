@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
 from reconciler.fleet.health import COUNTS, FAULTS, Health, count_health, judge_health
-from reconciler.fleet.lake import find_chain
+from reconciler.fleet.lake.inventory import find_chain
 from reconciler.fleet.page.contents import (
     MOST_COLLECTIONS,
     MOST_ROWS,
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, Row
 
-    from reconciler.fleet.lake import Lake, Published
+    from reconciler.fleet.lake.attempts import Published
+    from reconciler.fleet.lake.lake import Lake
 
     Key = tuple[str, str]
 

@@ -24,9 +24,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, In, InputPartition
 
 from reconciler.errors import ClusterError, Finding, FindingsError, Location, ReconcilerError
-from reconciler.fleet import READ, tables
+from reconciler.fleet import tables
 from reconciler.fleet.rows import arrow_schema, describe_reading, make_table, write_state
-from reconciler.spec import ClusterEntry
+from reconciler.fleet.status import READ
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
-    from reconciler.model import ClusterState
+    from reconciler.model.cluster import ClusterState
 
 T = TypeVar("T")
 
@@ -185,7 +186,8 @@ class _Reading:
         return {tables.READINGS.name: named, **rows}
 
     def _read(self, columns: Sequence[str]) -> ClusterState:
-        from reconciler.kafka import KafkaReader, connect
+        from reconciler.kafka.connection import connect
+        from reconciler.kafka.reader import KafkaReader
 
         told = self.options
         where = Location(*told["location"])

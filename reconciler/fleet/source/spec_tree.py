@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from reconciler.spec import Estate
+    from reconciler.spec.estate import Estate
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Tree:
 
         Errors: SpecError with every mistake; UsageError if there is nothing at the path.
         """
-        from reconciler.api import load_estate
-        from reconciler.spec import parse_estate
+        from reconciler.api.planning import load_estate
+        from reconciler.spec.estate import parse_estate
 
         if self.packed is None:
             return load_estate(self.path)
@@ -122,7 +122,7 @@ def _read_archive(
     repository: str, commit: str, path: str, shown: str
 ) -> dict[str, bytes | Finding]:
     """Read the estate at `path` of a commit, by the same rules as files on a disk."""
-    from reconciler.api import read_estate_files
+    from reconciler.api.estate_files import read_estate_files
 
     packing = ["archive", "--format=tar", "--end-of-options", commit, path]
     # Not a repository among the files of a commit: it would have commits and programs of its own.

@@ -10,7 +10,7 @@ from reconciler.placement.moving.problem import MoveGoal
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from reconciler.model import Assignment, Replicas
+    from reconciler.model.cluster import Assignment, Replicas
     from reconciler.placement.moving.problem import MoveProblem, MoveWish
 
     Racks = Mapping[int, str]

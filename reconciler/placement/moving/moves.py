@@ -25,7 +25,7 @@ from reconciler.placement.problem import scale_brokers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.model import Assignment, Replicas
+    from reconciler.model.cluster import Assignment, Replicas
     from reconciler.placement.moving.problem import MoveProblem, MoveWish
 
     Racks = tuple[tuple[int, int, int], ...]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.model import Assignment, Broker, Replicas
+    from reconciler.model.cluster import Assignment, Broker, Replicas
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dangers.page import PAGE, act_out, list_dangers, name_danger, render_page
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dangers.stage import APPLY, clusters
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from dangers.stage import Stage

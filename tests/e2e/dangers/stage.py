@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from reconciler.model import TopicState
-    from reconciler.sandbox import Cluster
+    from reconciler.model.cluster import TopicState
+    from reconciler.sandbox.cluster import Cluster
 
 T = TypeVar("T")
 

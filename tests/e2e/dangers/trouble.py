@@ -13,7 +13,7 @@ from security import start_secured
 from test_rights import PLAN, Grants
 
 from dangers.stage import SAVED, clusters
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from proxy import Fault
 
     from dangers.stage import Stage
-    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.cluster import Cluster
 
 VALIDATIONS = 2  # of CreateTopics, before the first real one: for rights, and of the plan
 

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 from shorthand import rows
 
-from reconciler import api
+from reconciler.api.adoption import convert_files, write_adoption
 from reconciler.api.estate_files import read_estate_files
-from reconciler.spec import parse_estate
+from reconciler.api.planning import load_estate
+from reconciler.spec.estate import parse_estate
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.adopt import Adoption
-    from reconciler.model import TopicSpec
+    from reconciler.adopt.draft import Adoption
+    from reconciler.model.cluster import TopicSpec
 
 STRIMZI = """\
 apiVersion: kafka.strimzi.io/v1
@@ -114,8 +115,8 @@ def convert(tool: str, text: str, tmp_path: Path) -> tuple[Adoption, Path]:
     source, root = tmp_path / "old", tmp_path / "topics"
     source.mkdir(exist_ok=True)
     (source / "old.yaml").write_text(text)
-    adoption = api.convert_files(tool, source, root)
-    api.write_adoption(adoption, root)
+    adoption = convert_files(tool, source, root)
+    write_adoption(adoption, root)
     return adoption, root
 
 
@@ -175,7 +176,7 @@ def test_topicctl(tmp_path: Path) -> None:
     assert index.description == "Pages."
     assert prod["search.queries"].partitions == 3
     assert (test["search.queries"].partitions, test.keys()) == (1, {"search.queries"})
-    entry = api.load_estate(root).clusters["prod"]
+    entry = load_estate(root).clusters["prod"]
     assert entry.client == {"bootstrap.servers": "broker-1:9092,broker-2:9092"}
     assert entry.cluster_id == "5L6g3nShT-eMCtK--X86sw"
     for words in ("'tls' has no", "placement in-rack has no", "'migration' has no"):

@@ -9,10 +9,10 @@ from readings import listed, move, rate, reading
 
 from reconciler.api.move_control import Locking, MoveControl
 from reconciler.errors import ClusterError
-from reconciler.moves import choose_removals
+from reconciler.moves.throttles import choose_removals
 
 if TYPE_CHECKING:
-    from reconciler.model import MovesReading
+    from reconciler.model.moves import MovesReading
 
 
 class Later:

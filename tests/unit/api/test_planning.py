@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shorthand import HERE, cluster, said, spec, topic
 
-from reconciler.api import build_plan, load_estate
+from reconciler.api.planning import build_plan, load_estate
 from reconciler.errors import Finding, Location, Severity, SpecError
-from reconciler.model import AcceptedChange, Commit, Guards, Scope
-from reconciler.plan import (
-    decode_plan,
-    encode_plan,
-    fingerprint_plan,
-    render_github,
-    render_markdown,
-    render_text,
-)
-from reconciler.spec import Changes, ClusterEntry, ClusterThen
+from reconciler.model.cluster import AcceptedChange, Guards
+from reconciler.model.plan import Commit, Scope
+from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
+from reconciler.show.github import render_github
+from reconciler.show.markdown.page import render_markdown
+from reconciler.show.text import render_text
+from reconciler.spec.changes import Changes, ClusterThen
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.model import TopicSpec
-    from reconciler.spec import Estate
+    from reconciler.model.cluster import TopicSpec
+    from reconciler.spec.estate import Estate
 
 LIVE = cluster(
     topic("1", "shop.orders"),

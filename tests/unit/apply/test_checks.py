@@ -8,8 +8,8 @@ import pytest
 from shorthand import HERE, brokers, cluster, plan, rows, said, spec, topic
 
 from reconciler.apply.checks import find_moved_brokers, find_other_cluster, find_recreated
-from reconciler.model import Broker, CreateTopic
-from reconciler.plan import steps_of
+from reconciler.model.cluster import Broker
+from reconciler.model.steps import CreateTopic, steps_of
 
 NODES = brokers("a", "b", None)
 STATE = cluster(topic("1"), nodes=NODES)

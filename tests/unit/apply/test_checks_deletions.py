@@ -9,13 +9,14 @@ import pytest
 from shorthand import HERE, NOW_MS, rows, said, topic
 
 from reconciler.apply.checks import list_objections, recheck_deletions
-from reconciler.model import Deletion, PlannedTopic, TopicImage, TopicUsage
+from reconciler.model.cluster import TopicUsage
+from reconciler.model.plan import Deletion, PlannedTopic, TopicImage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from reconciler.apply.checks import DeletionCheck
-    from reconciler.model import TopicState
+    from reconciler.model.cluster import TopicState
     from reconciler.ports import Clock, ClusterReader
 
 DAY = 86_400_000

@@ -11,16 +11,14 @@ from shorthand import HERE, rows, said, topic
 from reconciler.apply import kinds
 from reconciler.apply.convergence import Remaining, compare_state, merge_views
 from reconciler.errors import Finding
-from reconciler.model import (
+from reconciler.model.cluster import TopicState
+from reconciler.model.plan import Deletion, PlannedTopic, TopicImage
+from reconciler.model.steps import (
     ConfigureTopic,
     CreateTopic,
     DeleteTopic,
-    Deletion,
     ElectLeaders,
     ExpandTopic,
-    PlannedTopic,
-    TopicImage,
-    TopicState,
 )
 
 NAME = "shop.orders"

@@ -10,8 +10,9 @@ from shorthand import HERE, rows, topic
 
 from reconciler.apply.convergence import compare_slowest_views, compare_views
 from reconciler.errors import ClusterError
-from reconciler.model import Deletion, PlannedTopic, TopicImage, TopicState
-from reconciler.plan import steps_of
+from reconciler.model.cluster import TopicState
+from reconciler.model.plan import Deletion, PlannedTopic, TopicImage
+from reconciler.model.steps import steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -12,7 +12,7 @@ from reconciler.apply.kinds import (
     make_batches,
     split_step,
 )
-from reconciler.model import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, Step
+from reconciler.model.steps import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, Step
 
 CONTROLLER_LIMIT = 10_000
 

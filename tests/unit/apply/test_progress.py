@@ -9,21 +9,16 @@ from reconciler.apply.convergence import Remaining
 from reconciler.apply.kinds import MAX_RECORDS, kind_of
 from reconciler.apply.progress import Progress, judge_outcome
 from reconciler.errors import Finding
-from reconciler.model import (
-    Answer,
-    AnswerKind,
+from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
+from reconciler.model.plan import Deletion, PlannedTopic, TopicImage
+from reconciler.model.steps import (
     ConfigureTopic,
     CreateTopic,
     DeleteTopic,
-    Deletion,
     ExpandTopic,
-    Outcome,
-    OutcomeKind,
-    PlannedTopic,
     Step,
-    TopicImage,
+    steps_of,
 )
-from reconciler.plan import steps_of
 
 YES = Answer(AnswerKind.ACCEPTED)
 NO = Answer(AnswerKind.REFUSED, "POLICY_VIOLATION", "too many partitions")

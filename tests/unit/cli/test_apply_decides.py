@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.api import begin_record
+from reconciler.api.records import begin_record
 from reconciler.cli.app import run
 from reconciler.errors import Finding
-from reconciler.model import MoveKind, MovePolicy, Plan, PlannedDrain, PlannedMoves
-from reconciler.plan import decode_plan, encode_plan
+from reconciler.model.moves import MoveKind, MovePolicy, PlannedDrain, PlannedMoves
+from reconciler.model.plan import Plan
+from reconciler.planfile.codec import decode_plan, encode_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from repository import Repository, start_repository
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.cli.app import run
 from reconciler.cli.base import find_changes, read_base, refuse_other_files
 from reconciler.errors import ClusterError, SpecError, UsageError

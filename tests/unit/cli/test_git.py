@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from repository import Repository, start_repository
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.cli.base import find_changes
 from reconciler.cli.git import Checkout, GitError, read_commit
 from reconciler.errors import UsageError
-from reconciler.model import Commit
+from reconciler.model.plan import Commit
 
 CLUSTERS = "version: 1\nclusters: {prod: {}}\n"
 ESTATE = Path("topics")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.cli.app import run
-from reconciler.spec import choose_catalogue
+from reconciler.spec.configs import choose_catalogue
 
 if TYPE_CHECKING:
     from pathlib import Path

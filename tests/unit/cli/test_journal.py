@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from shorthand import cluster, plan, spec
 
-from reconciler.api import begin_record
-from reconciler.apply import Applied, StepAnswered, end_run
+from reconciler.api.records import begin_record
+from reconciler.apply.ending import Applied, StepAnswered, end_run
 from reconciler.cli.journal import Journal
 from reconciler.errors import (
     AuditError,
@@ -22,7 +22,8 @@ from reconciler.errors import (
     RefusedPlanError,
     StalePlanError,
 )
-from reconciler.model import AnswerKind, Commit, Outcome, OutcomeKind
+from reconciler.model.outcomes import AnswerKind, Outcome, OutcomeKind
+from reconciler.model.plan import Commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from shorthand import cluster, plan, spec
 
-from reconciler.api import begin_record, load_estate, write_snapshot
 from reconciler.api.estate_files import write_texts
+from reconciler.api.planning import load_estate
+from reconciler.api.records import begin_record
+from reconciler.api.snapshots import write_snapshot
 from reconciler.cli.app import run
 from reconciler.cli.journal import Journal
 from reconciler.cli.plans import write_whole

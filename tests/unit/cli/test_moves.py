@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 from readings import LEADER, default, listed, move, rate, reading
 
-from reconciler import api
 from reconciler.cli import terminal
 from reconciler.cli.app import run
 from reconciler.cli.moves import status
 from reconciler.cli.moves.rates import _refuse_standing
 from reconciler.errors import ClusterError, Finding, Severity
-from reconciler.moves import measure_moves
+from reconciler.moves.progress import measure_moves
 
 if TYPE_CHECKING:
-    from reconciler.model import MovesReading
+    from reconciler.model.moves import MovesReading
 
 STATUS = ("moves", "status", "--bootstrap-servers", "broker-1:9092")
 HIDDEN = Finding("cluster-rights", "rates are hidden", severity=Severity.WARNING)
@@ -49,9 +48,9 @@ def show(monkeypatch: pytest.MonkeyPatch, *readings: MovesReading) -> None:
     """Let these readings be what a cluster shows, one after the other."""
     entry = SimpleNamespace(name="prod-eu")
     connection = nullcontext(SimpleNamespace(entry=entry))
-    monkeypatch.setattr(api, "open_address", lambda _: connection, raising=False)
+    monkeypatch.setattr("reconciler.cli.moves.target.open_address", lambda _: connection)
     reports = [measure_moves(now) for now in readings]
-    monkeypatch.setattr(api, "watch_moves", lambda *_: iter(reports), raising=False)
+    monkeypatch.setattr("reconciler.cli.moves.status.watch_moves", lambda *_: iter(reports))
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.api import load_estate
-from reconciler.apply import Ended, Ending
+from reconciler.api.planning import load_estate
+from reconciler.apply.ending import Ended, Ending
 from reconciler.cli.app import run
 from reconciler.cli.apply import INTERRUPTED, ApplyOptions, _apply_each
 from reconciler.cli.planning import Planner, Wanted, load_planner
 from reconciler.cli.plans import PlanFiles
 from reconciler.errors import UsageError
-from reconciler.model import Plan
+from reconciler.model.plan import Plan
 
 PLAN = Plan("prod", None, (), ())
 

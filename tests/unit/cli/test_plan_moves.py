@@ -10,8 +10,11 @@ import pytest
 from reconciler.cli.app import run
 from reconciler.cli.plan import exit_code
 from reconciler.cli.planning import Made, Planned
-from reconciler.model import ClusterState, MoveKind, MovePolicy, Plan, PlannedDrain, PlannedMoves
-from reconciler.plan import decode_plan, steps_of
+from reconciler.model.cluster import ClusterState
+from reconciler.model.moves import MoveKind, MovePolicy, PlannedDrain, PlannedMoves
+from reconciler.model.plan import Plan
+from reconciler.model.steps import steps_of
+from reconciler.planfile.codec import decode_plan
 
 MOVES = "moves: {allow: [replication], rate: 30MiB, keep_free: 0%}"
 CLUSTERS = f"version: 1\nclusters:\n  a: {{{MOVES}}}\n  b: {{}}\n"

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.api import rehearsing
 from reconciler.cli.app import run
-from reconciler.rehearse import Machine
+from reconciler.rehearse.needs import Machine
 
 if TYPE_CHECKING:
     from pathlib import Path

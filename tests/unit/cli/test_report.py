@@ -11,20 +11,16 @@ from code_host import HEAD, MERGED, TOKEN, serve
 from code_hosts import GitHubHost, WebhookHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
-from reconciler.api import begin_record
-from reconciler.apply import Applied, end_run
+from reconciler.api.records import begin_record
+from reconciler.apply.ending import Applied, end_run
 from reconciler.cli.app import run
 from reconciler.cli.journal import Journal
-from reconciler.model import Commit, Outcome, OutcomeKind
-from reconciler.plan import (
-    Approval,
-    assemble_moves,
-    decode_approval,
-    encode_plan,
-    fingerprint_plan,
-    list_new_rows,
-)
-from reconciler.spec import ClusterEntry
+from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.model.plan import Commit
+from reconciler.moves.plan import assemble_moves
+from reconciler.planfile.approval import Approval, decode_approval, list_new_rows
+from reconciler.planfile.codec import encode_plan, fingerprint_plan
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

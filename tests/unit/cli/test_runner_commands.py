@@ -170,7 +170,7 @@ def test_what_a_broker_or_a_host_answers(
         terminal.print_error(text)
         raise ReconcilerError(text)
 
-    monkeypatch.setattr("reconciler.api.load_estate", fail)
+    monkeypatch.setattr("reconciler.api.planning.load_estate", fail)
     assert run(["validate", "topics"]) == 1
     assert run(["validate", "topics", "--format", text]) == 64
     said = capsys.readouterr()
@@ -180,10 +180,10 @@ def test_what_a_broker_or_a_host_answers(
 
 def test_a_traceback() -> None:
     program = (
-        "import sys, reconciler.api\n"
+        "import sys, reconciler.api.planning\n"
         "from reconciler.cli.app import main\n"
         "def fail(*_): raise AssertionError(sys.argv[1])\n"
-        "reconciler.api.load_estate = fail\n"
+        "reconciler.api.planning.load_estate = fail\n"
         "main(['validate'])\n"
     )
     done = subprocess.run(

@@ -17,7 +17,10 @@ STAGES = {f"reconciler.{stage}" for stage in ("adopt", "apply", "kafka", "rehear
 UNUSED_IN_VALIDATE = STAGES | {
     "reconciler.diff",
     "reconciler.placement",
-    "reconciler.plan",
+    "reconciler.changes",
+    "reconciler.moves",
+    "reconciler.planfile",
+    "reconciler.show",
     "reconciler.model.outcomes",
     "reconciler.model.plan",
     "reconciler.model.steps",

@@ -8,9 +8,9 @@ import pytest
 from code_host import HEAD, MERGED, TOKEN, CodeHost, serve
 from code_hosts import GitHubHost, GitLabHost
 
-from reconciler.codehost import PullRequest, Run
 from reconciler.codehost.github import GitHub
 from reconciler.codehost.gitlab import GitLab
+from reconciler.codehost.host import PullRequest, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,24 +11,21 @@ from code_host import HEAD, MERGED
 from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
-from reconciler.codehost import find_approved, report_no_plan, report_plan
+from reconciler.codehost.approvals import find_approved
+from reconciler.codehost.comments import report_no_plan, report_plan
 from reconciler.errors import CodeHostError
-from reconciler.model import Broker
-from reconciler.plan import (
-    COMMENT_LIMIT,
-    Approval,
-    assemble_moves,
-    fingerprint_plan,
-    keep_fields,
-    list_new_rows,
-    pack_fields,
-)
-from reconciler.spec import ClusterEntry
+from reconciler.model.cluster import Broker
+from reconciler.moves.plan import assemble_moves
+from reconciler.planfile.approval import Approval, list_new_rows
+from reconciler.planfile.codec import fingerprint_plan
+from reconciler.show.fields import keep_fields, pack_fields
+from reconciler.show.markdown.page import COMMENT_LIMIT
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from code_host import CodeHost
 
-    from reconciler.codehost import Run
+    from reconciler.codehost.host import Run
 
 WISHED = spec("a", partitions=4, replication_factor=2, config={"retention.ms": "1000"})
 PLAN = plan([WISHED], cluster())

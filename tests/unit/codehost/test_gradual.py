@@ -10,18 +10,20 @@ from code_host import HEAD, MERGED, Answer, Fault
 from code_hosts import GitHubHost
 from shorthand import cluster, plan, spec, topic
 
-from reconciler.apply import Applied, Ending, end_run
-from reconciler.codehost import report_gradual, report_plan
+from reconciler.apply.ending import Applied, Ending, end_run
+from reconciler.codehost.comments import report_plan
+from reconciler.codehost.gradual import report_gradual
 from reconciler.errors import ClusterError, CodeHostError, Finding
-from reconciler.model import Outcome, OutcomeKind
-from reconciler.plan import list_gradual_steps
+from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.show.gradual import list_gradual_steps
 from reconciler.units import DAY
 
 if TYPE_CHECKING:
     from code_host import CodeHost, Talk
 
-    from reconciler.codehost import Run
-    from reconciler.model import Plan, TopicSpec
+    from reconciler.codehost.host import Run
+    from reconciler.model.cluster import TopicSpec
+    from reconciler.model.plan import Plan
 
 OTHER = "89abcdef0123456789abcdef0123456789abcdef"
 MARK = "<!-- reconciler:gradual cluster=prod -->"

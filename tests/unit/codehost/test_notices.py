@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 from shorthand import cluster, plan, spec, topic
 
-from reconciler.apply import Applied, Ended, Ending, end_run
-from reconciler.codehost import notice_apply, notice_drift, render_json, render_slack
+from reconciler.apply.ending import Applied, Ended, Ending, end_run
 from reconciler.codehost.host import Links
-from reconciler.codehost.notices import Notice, TopicNotice
+from reconciler.codehost.notices import Notice, TopicNotice, notice_apply, notice_drift
+from reconciler.codehost.webhook import render_json, render_slack
+from reconciler.diff.guards import list_refusals
 from reconciler.errors import Finding, RefusedPlanError
-from reconciler.model import Outcome, OutcomeKind
-from reconciler.plan import fingerprint_plan, list_refusals
+from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.planfile.codec import fingerprint_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,16 +10,18 @@ from code_host import HEAD, MERGED, Answer
 from code_hosts import GitHubHost
 from shorthand import ONE, cluster, plan, spec, topic, unused_cluster
 
-from reconciler.codehost import PullRequest, find_approved, report_plan
+from reconciler.codehost.approvals import find_approved
+from reconciler.codehost.comments import report_plan
+from reconciler.codehost.host import PullRequest
 from reconciler.codehost.seals import read_seal
 from reconciler.errors import Finding, Severity
-from reconciler.plan import fingerprint_plan
+from reconciler.planfile.codec import fingerprint_plan
 
 if TYPE_CHECKING:
     from code_host import CodeHost, Talk
 
-    from reconciler.codehost import Run
-    from reconciler.model import Plan
+    from reconciler.codehost.host import Run
+    from reconciler.model.plan import Plan
 
 LIVE = cluster(topic("1 2 3", "a"), topic("1 2 3", "b"))
 GROWN = plan([spec("a", partitions=4)], LIVE)

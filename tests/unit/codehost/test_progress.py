@@ -10,19 +10,23 @@ from code_host import HEAD, MERGED
 from code_hosts import GitHubHost
 from shorthand import cluster, plan, spec, topic
 
-from reconciler.apply import Applied, Ended, Ending, end_run
-from reconciler.codehost import PullRequest, read_present, report_plan, report_result
-from reconciler.codehost.progress import Progress, read_progress
+from reconciler.apply.ending import Applied, Ended, Ending, end_run
+from reconciler.codehost.comments import report_plan
+from reconciler.codehost.host import PullRequest
+from reconciler.codehost.progress import Progress, read_present, read_progress
+from reconciler.codehost.results import report_result
 from reconciler.errors import Finding, Severity
-from reconciler.model import Outcome, OutcomeKind
+from reconciler.model.outcomes import Outcome, OutcomeKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from code_host import CodeHost, Talk
 
-    from reconciler.codehost import Present, Run
-    from reconciler.model import Plan, TopicSpec
+    from reconciler.codehost.host import Run
+    from reconciler.codehost.progress import Present
+    from reconciler.model.cluster import TopicSpec
+    from reconciler.model.plan import Plan
 
 A, B = spec("a", partitions=9), spec("b", partitions=6, config={"flush.ms": "60000"})
 SIX = topic("1 2 3 1 2 3", "a")

@@ -10,24 +10,22 @@ from code_host import HEAD, MERGED, Answer, Fault
 from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
-from reconciler.apply import Applied, Ended, Ending, end_run
-from reconciler.codehost import report_moves, report_plan, report_result
+from reconciler.apply.ending import Applied, Ended, Ending, end_run
+from reconciler.codehost.comments import report_plan
+from reconciler.codehost.results import report_moves, report_result
 from reconciler.errors import Finding, OutdatedPlanError, RefusedPlanError
-from reconciler.model import Outcome, OutcomeKind
-from reconciler.plan import (
-    COMMENT_LIMIT,
-    assemble_moves,
-    fingerprint_plan,
-    keep_fields,
-    pack_fields,
-)
-from reconciler.spec import ClusterEntry
+from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.moves.plan import assemble_moves
+from reconciler.planfile.codec import fingerprint_plan
+from reconciler.show.fields import keep_fields, pack_fields
+from reconciler.show.markdown.page import COMMENT_LIMIT
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from code_host import CodeHost, Talk
 
-    from reconciler.codehost import Run
-    from reconciler.model import Plan
+    from reconciler.codehost.host import Run
+    from reconciler.model.plan import Plan
 
 WISH = spec("a", partitions=9)
 APPROVED = plan([WISH], cluster(topic("1 2 3 1 2 3", "a")))

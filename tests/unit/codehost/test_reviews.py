@@ -10,16 +10,20 @@ from code_host import HEAD, MERGED
 from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
-from reconciler.codehost import PullRequest, find_approved, report_no_plan, report_plan
+from reconciler.codehost.approvals import find_approved
+from reconciler.codehost.comments import report_no_plan, report_plan
+from reconciler.codehost.host import PullRequest
 from reconciler.errors import CodeHostError, Finding
-from reconciler.plan import Approval, assemble_moves, fingerprint_plan, list_new_rows
-from reconciler.spec import ClusterEntry
+from reconciler.moves.plan import assemble_moves
+from reconciler.planfile.approval import Approval, list_new_rows
+from reconciler.planfile.codec import fingerprint_plan
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from code_host import CodeHost
 
-    from reconciler.codehost import Run
-    from reconciler.model import Plan
+    from reconciler.codehost.host import Run
+    from reconciler.model.plan import Plan
 
 PUSHED = "b" * 40
 FIRST = plan([spec("a", partitions=4, replication_factor=2)], cluster())

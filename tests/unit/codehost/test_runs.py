@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.codehost import PullRequest, find_links, find_run
-from reconciler.codehost.host import Links
+from reconciler.codehost.host import Links, PullRequest
+from reconciler.codehost.runs import find_links, find_run
 from reconciler.errors import UsageError
 
 if TYPE_CHECKING:

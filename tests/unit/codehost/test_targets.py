@@ -10,23 +10,21 @@ from code_host import HEAD, MERGED, Answer, Fault
 from code_hosts import GitHubHost, GitLabHost
 from shorthand import ONE, cluster, plan, spec, topic, unused_cluster
 
-from reconciler.apply import Applied, end_run
-from reconciler.codehost import (
-    judge_targets,
-    read_present,
-    report_drift,
-    report_plan,
-    report_result,
-)
+from reconciler.apply.ending import Applied, end_run
+from reconciler.codehost.comments import report_drift, report_plan
+from reconciler.codehost.progress import read_present
+from reconciler.codehost.results import report_result
+from reconciler.codehost.targets import judge_targets
 from reconciler.errors import CodeHostError
-from reconciler.model import Outcome, OutcomeKind
-from reconciler.plan import Accepted, decode_accepted, encode_accepted, list_gradual_steps
+from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.planfile.accepted import Accepted, decode_accepted, encode_accepted
+from reconciler.show.gradual import list_gradual_steps
 
 if TYPE_CHECKING:
     from code_host import CodeHost, Talk
 
-    from reconciler.codehost import Run
-    from reconciler.model import Plan
+    from reconciler.codehost.host import Run
+    from reconciler.model.plan import Plan
 
 DAY = 86_400_000
 A = spec("a", partitions=9, config={"flush.ms": "60000"})

@@ -8,7 +8,7 @@ import pytest
 from code_host import Answer, Fault, serve
 from code_hosts import WebhookHost
 
-from reconciler.codehost import Webhook
+from reconciler.codehost.webhook import Webhook
 from reconciler.errors import UsageError, WebhookError
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from shorthand import HERE, cluster, rows, spec, topic
 
-from reconciler.diff import Drain, keep_drained_topics
-from reconciler.model import Reassignment, TopicSpec
+from reconciler.diff.drains import Drain, keep_drained_topics
+from reconciler.model.cluster import TopicSpec
+from reconciler.model.moves import Reassignment
 
 DRAIN = Drain(frozenset({3}), HERE)
 

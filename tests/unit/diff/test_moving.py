@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from shorthand import brokers, cluster, diff, may_move, rows, said, spec, topic
 
-from reconciler.diff import FieldChange
-from reconciler.model import MIN_INSYNC, Broker, MovePolicy, TopicState
+from reconciler.diff.fields import FieldChange
+from reconciler.model.cluster import Broker, TopicState
+from reconciler.model.moves import MIN_INSYNC, MovePolicy
 
 AT = "topics/shop.yaml:3:1: "
 PLAN_IT = "plan it with reconciler plan --moves [moves-pending]"

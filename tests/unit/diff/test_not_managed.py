@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from shorthand import cluster, spec, topic
 
-from reconciler.diff import diff_topics, list_doubts, list_left_alone, note_left_alone
-from reconciler.spec import choose_catalogue
+from reconciler.changes.topics import diff_topics, list_left_alone
+from reconciler.diff.fields import list_doubts
+from reconciler.diff.refusals import note_left_alone
+from reconciler.spec.configs import choose_catalogue
 
 if TYPE_CHECKING:
-    from reconciler.model import ClusterState, TopicSpec
-    from reconciler.spec import Catalogue
+    from reconciler.model.cluster import ClusterState, TopicSpec
+    from reconciler.spec.configs import Catalogue
 
 NEWEST = choose_catalogue()
 SERVICE = choose_catalogue(None, frozenset({"retention.ms", "redpanda.remote.read"}))

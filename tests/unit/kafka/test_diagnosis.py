@@ -10,11 +10,11 @@ import pytest
 from confluent_kafka import KafkaError
 
 from reconciler.errors import ClusterError, Location, keep_secret
-from reconciler.kafka import connect
+from reconciler.kafka.connection import connect
 from reconciler.kafka.diagnosis import Trouble, explain, read_awaited, read_trouble
 from reconciler.kafka.probe import Listener, Reach
 from reconciler.kafka.settings import ClientSettings
-from reconciler.spec import ClusterEntry
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from pathlib import Path

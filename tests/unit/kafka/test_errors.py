@@ -12,7 +12,7 @@ from reconciler.kafka.errors import (
     name_error,
     read_answer,
 )
-from reconciler.model import Answer, AnswerKind
+from reconciler.model.outcomes import Answer, AnswerKind
 
 LOST = [
     KafkaError._TIMED_OUT,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.errors import ClusterError, Finding, Location
-from reconciler.kafka import connect
+from reconciler.kafka.connection import connect
 from reconciler.kafka.settings import ClientSettings, resolve_settings
-from reconciler.model import Answer, AnswerKind
-from reconciler.spec import ClusterEntry
+from reconciler.model.outcomes import Answer, AnswerKind
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from shorthand import cluster, plan, spec, topic
 
-from reconciler.metrics import (
-    ClusterFigures,
-    Sample,
-    list_samples,
-    measure_plan,
-    measure_state,
-)
+from reconciler.metrics.catalogue import Sample
+from reconciler.metrics.figures import ClusterFigures, list_samples, measure_plan, measure_state
 
 
 def samples_of(figures: ClusterFigures) -> dict[tuple[str, ...], float]:

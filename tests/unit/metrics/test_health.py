@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from shorthand import brokers, cluster, topic
 
-from reconciler.metrics import PROBLEMS, count_problems
-from reconciler.model import LogDirectory
+from reconciler.metrics.health import PROBLEMS, count_problems
+from reconciler.model.moves import LogDirectory
 
 if TYPE_CHECKING:
-    from reconciler.model import TopicState
+    from reconciler.model.cluster import TopicState
 
 
 def live(**found: object) -> TopicState:

@@ -14,7 +14,8 @@ import yaml
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from reconciler.metrics import METRICS, PROBLEMS
+from reconciler.metrics.catalogue import METRICS
+from reconciler.metrics.health import PROBLEMS
 
 HERE = Path(__file__).resolve().parents[3] / "docs" / "monitoring"
 ALERTS, DASHBOARD = HERE / "reconciler-alerts.yml", HERE / "reconciler-dashboard.json"

@@ -12,7 +12,9 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_open
 from prometheus_client.parser import text_string_to_metric_families as read_classic
 
-from reconciler.metrics import METRICS, ClusterFigures, Sample, list_samples, render_metrics
+from reconciler.metrics.catalogue import METRICS, Sample
+from reconciler.metrics.figures import ClusterFigures, list_samples
+from reconciler.metrics.text import render_metrics
 
 PROMTOOL = shutil.which("promtool")
 DOCS = Path(__file__).resolve().parents[3] / "docs"

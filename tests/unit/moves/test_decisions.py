@@ -9,29 +9,22 @@ import pytest
 from readings import FOLLOWER, LEADER, default, listed, move, rate, reading
 
 from reconciler.errors import Finding, Location
-from reconciler.model import (
-    EMPTY,
-    Broker,
-    DefaultRate,
-    PartitionState,
-    Plan,
-    PlannedTopic,
-    RateSource,
-    ThrottleRate,
-    TopicImage,
-)
-from reconciler.moves import (
+from reconciler.model.cluster import EMPTY, Broker
+from reconciler.model.moves import DefaultRate, PartitionState, RateSource, ThrottleRate
+from reconciler.model.plan import Plan, PlannedTopic, TopicImage
+from reconciler.moves.decisions import (
     RowState,
     explain_keeping,
     find_effect,
-    find_leftovers,
     find_rows,
     find_settlement,
     find_traces,
 )
+from reconciler.moves.throttles import find_leftovers
 
 if TYPE_CHECKING:
-    from reconciler.model import MovesReading, Replicas, ThrottleList
+    from reconciler.model.cluster import Replicas
+    from reconciler.model.moves import MovesReading, ThrottleList
 
 HERE = Location("orders.yaml", 1)
 BEFORE, AFTER = (1, 2, 3), (4, 2, 3)

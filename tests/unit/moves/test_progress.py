@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from readings import BROKERS, FOLLOWER, LEADER, copied, listed, move, rate, reading, sizes
 
-from reconciler.model import Broker, MovesReading, Reassignment
-from reconciler.moves import Cause, MovesReport, measure_moves
+from reconciler.model.cluster import Broker
+from reconciler.model.moves import MovesReading, Reassignment
+from reconciler.moves.progress import Cause, MovesReport, measure_moves
 
 if TYPE_CHECKING:
     from reconciler.moves.progress import Copy

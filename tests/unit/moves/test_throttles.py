@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from readings import FOLLOWER, LEADER, default, listed, move, rate, reading
 
-from reconciler.model import RateSource, ThrottleRate
-from reconciler.moves import choose_removals, find_leftovers, name_removals
+from reconciler.model.moves import RateSource, ThrottleRate
+from reconciler.moves.throttles import choose_removals, find_leftovers, name_removals
 
 
 def names(**throttles: object) -> list[tuple[str | None, int | None]]:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.model import Broker
-from reconciler.placement import Placed, Problem, Wish, measure_balance, place_replicas
+from reconciler.model.cluster import Broker
+from reconciler.placement.measure import measure_balance
+from reconciler.placement.problem import Placed, Problem, Wish
+from reconciler.placement.strategies import place_replicas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,14 +5,9 @@ from __future__ import annotations
 import pytest
 from shorthand import brokers, rows
 
-from reconciler.placement import (
-    STRATEGIES,
-    Placed,
-    Problem,
-    Wish,
-    check_placement,
-    place_replicas,
-)
+from reconciler.placement.check import check_placement
+from reconciler.placement.problem import Placed, Problem, Wish
+from reconciler.placement.strategies import STRATEGIES, place_replicas
 
 NODES = brokers("a", "a", "b", "b", "c")
 WISH = Wish("t", rows("1,3,5"), 2, 3)
@@ -119,6 +114,6 @@ def test_every_violation_is_told_at_once() -> None:
 
 def test_an_unsound_strategy_never_gets_through(monkeypatch: pytest.MonkeyPatch) -> None:
     spoilt = {"spoilt": lambda _: Placed({"t": rows("1,2,3 4,5,1")})}
-    monkeypatch.setattr("reconciler.placement.STRATEGIES", {**STRATEGIES, **spoilt})
+    monkeypatch.setattr("reconciler.placement.strategies.STRATEGIES", {**STRATEGIES, **spoilt})
     with pytest.raises(AssertionError, match=r"t partition 1: \[1, 2, 3\] is not spread"):
         place_replicas(PROBLEM, "spoilt")

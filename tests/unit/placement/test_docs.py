@@ -13,7 +13,7 @@ from reconciler import placement
 PACKAGE = Path(placement.__file__).parent
 PAGE = (PACKAGE.parents[1] / "docs" / "placement.md").read_text(encoding="utf-8")
 SECTIONS = frozenset(re.findall(r"^## (.+)$", PAGE, re.MULTILINE))
-NO_SOLVERS = {"__init__", "check", "loss", "measure", "problem"}
+NO_SOLVERS = {"__init__", "check", "loss", "measure", "problem", "strategies"}
 MODULES = sorted(str(path.relative_to(PACKAGE).with_suffix("")) for path in PACKAGE.rglob("*.py"))
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from shorthand import brokers, rows
 
-from reconciler.model import Broker
-from reconciler.placement import Problem, Wish
+from reconciler.model.cluster import Broker
 from reconciler.placement.kafka_placement import place_like_kafka
+from reconciler.placement.problem import Problem, Wish
 
 # From org.apache.kafka.metadata.placement.StripedReplicaPlacer of Kafka 4.4.0,
 # new StripedReplicaPlacer(new Random(seed)).place(new PlacementSpec(0, count, replication), …).

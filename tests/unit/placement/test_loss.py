@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shorthand import brokers, rows, topic
 
-from reconciler.model import Broker
+from reconciler.model.cluster import Broker
 from reconciler.placement.loss import (
     Exposed,
     count_unwritable,

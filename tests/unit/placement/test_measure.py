@@ -8,9 +8,10 @@ from statistics import pstdev
 import pytest
 from shorthand import brokers, rows
 
-from reconciler.model import Balance, Broker, Spread
-from reconciler.placement import count_load, measure_balance
-from reconciler.placement.measure import Quality, count_misplaced, measure_quality
+from reconciler.model.cluster import Broker
+from reconciler.model.plan import Balance, Spread
+from reconciler.placement.measure import Quality, count_misplaced, measure_balance, measure_quality
+from reconciler.placement.problem import count_load
 
 
 def test_leaders_are_the_first_of_each_row_and_replicas_are_all() -> None:

@@ -12,24 +12,18 @@ import pytest
 from shorthand import brokers, rows
 from takeovers import Takeovers, count_takeovers
 
-from reconciler.model import Broker, Level
-from reconciler.placement import (
-    Exposed,
-    Placed,
-    Problem,
-    Wish,
-    count_load,
-    lose_each_broker,
-    lose_each_rack,
-    place_replicas,
-)
+from reconciler.model.cluster import Broker
+from reconciler.model.plan import Level
 from reconciler.placement.bulk_next_leaders import order_followers
+from reconciler.placement.loss import Exposed, lose_each_broker, lose_each_rack
 from reconciler.placement.next_leaders import LEVEL_5, NextLeaders, Succession, arrange
+from reconciler.placement.problem import Placed, Problem, Wish, count_load
+from reconciler.placement.strategies import place_replicas
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reconciler.model import Assignment
+    from reconciler.model.cluster import Assignment
 
 
 def cluster(*sizes: int) -> tuple[Broker, ...]:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 from shorthand import brokers
 
-from reconciler.placement import Problem, Wish, check_placement
+from reconciler.placement.check import check_placement
 from reconciler.placement.counts import Counts, list_demands
 from reconciler.placement.next_leaders import NextLeaders
+from reconciler.placement.problem import Problem, Wish
 from reconciler.placement.realise import realise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reconciler.model import Replicas
+    from reconciler.model.cluster import Replicas
     from reconciler.placement.counts import Demand
 
 

@@ -6,17 +6,14 @@ from dataclasses import replace
 
 from shorthand import brokers, cluster, plan, spec, topic
 
-from reconciler.model import Balance, Spread, Weighed
-from reconciler.placement import ReplicaWeights
-from reconciler.plan import (
-    Placing,
-    build_matrix,
-    decode_plan,
-    encode_plan,
-    render_markdown,
-    render_matrix,
-    render_text,
-)
+from reconciler.changes.build import Placing
+from reconciler.model.plan import Balance, Spread, Weighed
+from reconciler.placement.weigh import ReplicaWeights
+from reconciler.planfile.codec import decode_plan, encode_plan
+from reconciler.show.explain.matrix import build_matrix
+from reconciler.show.explain.text import render_matrix
+from reconciler.show.markdown.page import render_markdown
+from reconciler.show.text import render_text
 
 MIB = 2**20
 HEAVY = topic("1,2 2,3", "heavy", size_bytes=(700 * MIB, 300 * MIB))

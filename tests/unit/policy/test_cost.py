@@ -12,9 +12,11 @@ import pytest
 from shorthand import CATALOGUE, spec
 
 from reconciler.errors import Location
-from reconciler.policy import Judge, PolicyCluster, PolicyRule, Subject
 from reconciler.policy.cost import ITEM, MOST_STEPS, Cost, Size, any_size, measure
 from reconciler.policy.expressions import CostlyExpressionError, Expression
+from reconciler.policy.facts import PolicyCluster
+from reconciler.policy.policy import PolicyRule, Subject
+from reconciler.policy.rules import Judge
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,10 +5,15 @@ from __future__ import annotations
 import pytest
 from shorthand import CATALOGUE, HERE, spec
 
-from reconciler.model import AcceptedChange
-from reconciler.policy import PolicyCluster, Subject
+from reconciler.model.cluster import AcceptedChange
 from reconciler.policy.expressions import Expression, ExpressionError, bind_facts
-from reconciler.policy.facts import FACTS_OF_CHANGES, FACTS_OF_SPECS, state_spec_facts
+from reconciler.policy.facts import (
+    FACTS_OF_CHANGES,
+    FACTS_OF_SPECS,
+    PolicyCluster,
+    state_spec_facts,
+)
+from reconciler.policy.policy import Subject
 
 FACTS = state_spec_facts(
     spec(

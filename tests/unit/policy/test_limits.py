@@ -9,7 +9,9 @@ import pytest
 from shorthand import HERE, said, spec
 
 from reconciler.errors import Location
-from reconciler.policy import Bounds, Limit, NamePattern, Policy, check_limits, read_limit
+from reconciler.policy.limits import check_limits, read_limit
+from reconciler.policy.patterns import NamePattern
+from reconciler.policy.policy import Bounds, Limit, Policy
 
 ELSEWHERE = Location("topics/clusters.yaml", 8, 3)
 

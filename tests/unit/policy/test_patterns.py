@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from reconciler.policy import NamePattern, PatternError, compile_pattern
+from reconciler.policy.patterns import NamePattern, PatternError, compile_pattern
 
 
 def test_a_pattern_matches_a_whole_name() -> None:
@@ -25,7 +25,7 @@ def test_a_name_that_kafka_does_not_take_is_no_match_and_no_crash(name: str) -> 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "(a*)*b", "(.*a){20}b", "([a-z]+)*[0-9]"])
 def test_every_pattern_ends(pattern: str) -> None:
     code = f"""
-from reconciler.policy import NamePattern
+from reconciler.policy.patterns import NamePattern
 print(NamePattern({pattern!r}).matches("a" * 240 + "!"))
 """
     command = [sys.executable, "-c", code]

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from shorthand import HERE
 
-from reconciler.policy import Bounds, Limit, Policy, PolicyRule, lay_policy
+from reconciler.policy.policy import Bounds, Limit, Policy, PolicyRule, lay_policy
 
 ONE, NINE = Limit(1, "1"), Limit(9, "9")
 

@@ -9,10 +9,11 @@ import pytest
 from shorthand import said, spec
 
 from reconciler.errors import Location
-from reconciler.policy import Policy, check_quotas
+from reconciler.policy.policy import Policy
+from reconciler.policy.quotas import check_quotas
 
 if TYPE_CHECKING:
-    from reconciler.model import TopicSpec
+    from reconciler.model.cluster import TopicSpec
 
 
 def place(name: str, line: int, **wished: Any) -> TopicSpec:

@@ -9,7 +9,9 @@ import pytest
 from shorthand import CATALOGUE, HERE, said, spec
 
 from reconciler.errors import Location, Severity
-from reconciler.policy import ChangeFacts, Judge, PolicyCluster, PolicyRule, Subject, TopicFacts
+from reconciler.policy.facts import ChangeFacts, PolicyCluster, TopicFacts
+from reconciler.policy.policy import PolicyRule, Subject
+from reconciler.policy.rules import Judge
 
 THERE = Location("topics/clusters.yaml", 12, 14)
 SMALL = PolicyRule("small", "spec.partitions <= 12", "Ask the platform team.", THERE)

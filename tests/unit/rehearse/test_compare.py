@@ -6,9 +6,12 @@ from dataclasses import replace
 
 from shorthand import ONE, cluster, plan, spec, topic, unused_cluster
 
-from reconciler.model import DeleteTopic, Deletion, Outcome, OutcomeKind, TopicImage
-from reconciler.plan import steps_of
-from reconciler.rehearse import bind_plan, compare_found, plan_setup, prepare_setup
+from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.model.plan import Deletion, TopicImage
+from reconciler.model.steps import DeleteTopic, steps_of
+from reconciler.rehearse.bind import bind_plan, plan_setup
+from reconciler.rehearse.compare import compare_found
+from reconciler.rehearse.setup import prepare_setup
 
 STATE = cluster(topic("1,2", config={"flush.ms": "5"}), topic("2,3", "audit"))
 PLAN = plan([spec(partitions=2, config={"flush.ms": "6"}, assignment=((1, 2), (3, 1)))], STATE)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from shorthand import cluster, plan, said, spec, topic
 
-from reconciler.rehearse import Machine, Needs, choose_release, measure_needs, prepare_setup
+from reconciler.rehearse.needs import Machine, Needs, measure_needs
+from reconciler.rehearse.setup import choose_release, prepare_setup
 
 
 def test_needs_are_close_to_what_clusters_took_at_work() -> None:

@@ -7,14 +7,12 @@ from dataclasses import replace
 
 from shorthand import brokers, cluster, plan, spec, topic
 
-from reconciler.model import Balance, Outcome, OutcomeKind, Spread
-from reconciler.rehearse import (
-    Rehearsal,
-    encode_rehearsal,
-    prepare_setup,
-    render_rehearsal,
-    render_rehearsal_comment,
-)
+from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.model.plan import Balance, Spread
+from reconciler.rehearse.markdown import render_rehearsal_comment
+from reconciler.rehearse.rehearsal import Rehearsal, encode_rehearsal
+from reconciler.rehearse.setup import prepare_setup
+from reconciler.rehearse.text import render_rehearsal
 from reconciler.styling import strip_colours
 
 BOTH = frozenset({"data-loss", "ordering"})

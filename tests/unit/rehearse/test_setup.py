@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from shorthand import brokers, cluster, plan, spec, topic
 
-from reconciler.model import Broker, TopicImage, steps_of
-from reconciler.plan import plan_cluster
-from reconciler.rehearse import keep_known, prepare_setup
+from reconciler.changes.plan import plan_cluster
+from reconciler.model.cluster import Broker
+from reconciler.model.plan import TopicImage
+from reconciler.model.steps import steps_of
 from reconciler.rehearse import setup as stage
-from reconciler.spec import ClusterEntry
+from reconciler.rehearse.setup import keep_known, prepare_setup
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     import pytest

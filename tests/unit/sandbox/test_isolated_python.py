@@ -14,7 +14,7 @@ import reconciler
 ROOT = Path(reconciler.__file__).parent
 CHILD = """\
 import subprocess
-from reconciler.sandbox import isolated_python
+from reconciler.sandbox.places import isolated_python
 subprocess.run([*isolated_python(), "-c", "import numbers; print(numbers.__file__)"], check=True)
 """
 

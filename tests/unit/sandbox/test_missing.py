@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox import start_cluster
+from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.jars import Jar, download_jars
 from reconciler.sandbox.places import cache_directory
 from reconciler.sandbox.shape import Silence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.errors import SandboxError
-from reconciler.model import Broker
+from reconciler.model.cluster import Broker
 from reconciler.sandbox.places import KEPT_RUNS, open_run, sweep_runs
 from reconciler.sandbox.process import last_trouble, tell_death
 from reconciler.sandbox.record import (

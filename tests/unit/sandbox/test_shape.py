@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.errors import SandboxError, SnapshotError
-from reconciler.model import Broker
+from reconciler.model.cluster import Broker
 from reconciler.sandbox.shape import (
     choose_controller_ids,
     describe_shape,

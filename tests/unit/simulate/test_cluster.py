@@ -8,9 +8,9 @@ import pytest
 from shorthand import brokers, cluster, rows, topic
 
 from reconciler.errors import UsageError
-from reconciler.model import Broker
-from reconciler.placement import place_replicas
-from reconciler.simulate import (
+from reconciler.model.cluster import Broker
+from reconciler.placement.strategies import place_replicas
+from reconciler.simulate.cluster import (
     AddBrokers,
     LoseBroker,
     LoseRack,
@@ -19,8 +19,8 @@ from reconciler.simulate import (
     SimulatedCluster,
     SimulationStep,
     WantedTopic,
-    choose_placer,
 )
+from reconciler.simulate.compare import choose_placer
 
 SIX = SimulatedCluster(brokers("a", "b", "c", "a", "b", "c"))
 PLACE = choose_placer("striped")

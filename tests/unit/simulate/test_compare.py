@@ -6,24 +6,20 @@ import pytest
 from shorthand import brokers, cluster, topic
 
 from reconciler.errors import UsageError
-from reconciler.model import Balance, Spread
-from reconciler.placement import STRATEGIES as PLACING
-from reconciler.placement import Problem, Wish, place_replicas
-from reconciler.simulate import (
+from reconciler.model.plan import Balance, Spread
+from reconciler.placement.problem import Problem, Wish
+from reconciler.placement.strategies import STRATEGIES as PLACING
+from reconciler.placement.strategies import place_replicas
+from reconciler.simulate.cluster import LoseBroker, LoseRack, Place, SimulatedCluster, WantedTopic
+from reconciler.simulate.compare import (
     KAFKA,
     STRATEGIES,
     CountResult,
-    LoseBroker,
-    LoseRack,
-    Place,
-    SimulatedCluster,
-    WantedTopic,
     choose_placer,
     compare_counts,
     compare_strategies,
-    list_comparison,
-    render_comparison,
 )
+from reconciler.simulate.text import list_comparison, render_comparison
 
 NINE = SimulatedCluster(brokers(*"abcabcabc"))
 ORDERS = Place((WantedTopic("orders", 30, 3, 2),))

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.errors import SpecError
-from reconciler.model import RISKY_FIELDS, Risk
-from reconciler.spec import build_topic_schema
+from reconciler.model.cluster import RISKY_FIELDS, Risk
 from reconciler.spec.acknowledgements import RISKS
+from reconciler.spec.json_schema import build_topic_schema
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.model import TopicSpec
+    from reconciler.model.cluster import TopicSpec
 
 DAY = str(86_400_000)
 HOUR = str(3_600_000)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from reconciler.errors import Severity, SpecError
-from reconciler.spec import Base, load_clusters, parse_estate
-from reconciler.spec.base import hold_guards
+from reconciler.spec.base import Base, hold_guards
+from reconciler.spec.documents import load_clusters
+from reconciler.spec.estate import parse_estate
 
 COMMIT = "0123456789ab" + "c" * 28
 KEEPS_ALL = "cel: {check: 'true', message: Yes.}"

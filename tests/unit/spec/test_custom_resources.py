@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.errors import Severity, SpecError
 from reconciler.spec.forms import TopicDocument
 from reconciler.spec.resource_form import OURS_ONLY, SPEC_KEYS
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.spec import Estate
+    from reconciler.spec.estate import Estate
     from reconciler.spec.values import YamlValue
 
 STRIMZI = """\

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.errors import Location, Severity, SpecError, UsageError
-from reconciler.model import MoveKind, MovePolicy
-from reconciler.placement import STRATEGIES
-from reconciler.spec import build_clusters_schema, load_clusters
-from reconciler.spec.documents import MOST_FINDINGS
+from reconciler.model.moves import MoveKind, MovePolicy
+from reconciler.placement.strategies import STRATEGIES
+from reconciler.spec.documents import MOST_FINDINGS, load_clusters
+from reconciler.spec.json_schema import build_clusters_schema
 from reconciler.spec.keys import PLACEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.model import TopicSpec
-    from reconciler.spec import Estate
+    from reconciler.model.cluster import TopicSpec
+    from reconciler.spec.estate import Estate
 
 CLUSTERS = """\
 version: 1

@@ -3,7 +3,7 @@
 import pytest
 
 from reconciler.errors import Location
-from reconciler.model import INTERNAL_TOPICS
+from reconciler.model.cluster import INTERNAL_TOPICS
 from reconciler.spec.names import check_name, find_collisions
 
 HERE = Location("topics/a.yaml", 3, 8)

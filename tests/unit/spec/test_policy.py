@@ -11,12 +11,13 @@ import jsonschema
 import pytest
 from shorthand import said
 
-from reconciler.api import load_estate
+from reconciler.api.planning import load_estate
 from reconciler.cli.app import run
 from reconciler.errors import Severity, SpecError
-from reconciler.policy import Bounds, Limit, Policy
 from reconciler.policy.facts import FACTS_OF_CHANGES
-from reconciler.spec import Estate, build_topic_schema
+from reconciler.policy.policy import Bounds, Limit, Policy
+from reconciler.spec.estate import Estate
+from reconciler.spec.json_schema import build_topic_schema
 
 CLUSTERS = """\
 version: 1
@@ -344,7 +345,7 @@ def test_the_ways_out_of_what_is_not_offered_hold(tmp_path: Path) -> None:
 def test_no_policy_imports_no_cel(tmp_path: Path) -> None:
     load(tmp_path, "topic: a\n", "version: 1\nclusters: {prod: {policy: {owner: optional}}}\n")
     program = (
-        "import sys; from pathlib import Path; from reconciler.api import load_estate\n"
+        "import sys; from pathlib import Path; from reconciler.api.planning import load_estate\n"
         f"load_estate(Path({str(tmp_path)!r}))\n"
         "assert 'cel_expr_python' not in sys.modules"
     )

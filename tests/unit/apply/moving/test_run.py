@@ -8,23 +8,26 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from simulated.scenario import EXTRA, Play, build_cluster, find_faults, plan_moves
 
-from reconciler.apply import MovesNote, MovesNoted, MovesWatched, end_run, run_moves, run_plan
+from reconciler.apply.ending import end_run
+from reconciler.apply.engine import run_plan
 from reconciler.apply.moving import run as engine
 from reconciler.apply.moving import window, writes
+from reconciler.apply.moving.events import MovesNote, MovesNoted, MovesWatched
+from reconciler.apply.moving.run import run_moves
 from reconciler.errors import ClusterError, LockLostError, StalePlanError
-from reconciler.model import (
+from reconciler.model.moves import (
     MIN_INSYNC,
     UNLIMITED,
     Forecast,
     LogDirectory,
-    OutcomeKind,
     PlannedDrain,
     RateSource,
     ThrottleSide,
 )
+from reconciler.model.outcomes import OutcomeKind
 
 if TYPE_CHECKING:
-    from reconciler.apply import Applied
+    from reconciler.apply.ending import Applied
     from reconciler.apply.moving.events import MovesSummary
 
 FOLLOWER = ThrottleSide.FOLLOWER.list_key

@@ -7,7 +7,8 @@ from shorthand import ONE, plan, spec, topic, unused_cluster
 
 from reconciler.fleet.outcome import describe_changes
 from reconciler.fleet.page.contents import describe_change_row
-from reconciler.plan import render_text, view_plan
+from reconciler.show.text import render_text
+from reconciler.show.view import view_plan
 
 LIVE = unused_cluster(
     topic("1,2", "gone", config={"flush.ms": "1"}),

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from sample_page import HOSTILE, SAMPLE
 
-from reconciler.fleet.page import render_page
 from reconciler.fleet.page.contents import (
     MOST_BROKERS,
     AuditSummary,
@@ -25,6 +24,7 @@ from reconciler.fleet.page.contents import (
     PlanTotals,
     RuleCount,
 )
+from reconciler.fleet.page.html import render_page
 
 LABEL = re.compile(r"#(\S+ td:nth-child\(\d+\))::before \{ content: \"(.*?)\"; \}")
 VOID = {"meta", "link", "br", "img", "input", "wbr"}

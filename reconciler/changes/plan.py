@@ -1,0 +1,254 @@
+"""A cluster's plan, from the specs of an estate and a state."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from reconciler.changes.build import Placing, assemble_plan
+from reconciler.changes.guards import guard_changes, list_refused_fields, refuse_changes
+from reconciler.changes.rules import judge_changes
+from reconciler.changes.topics import diff_topics, list_left_alone
+from reconciler.diff.guards import check_means
+from reconciler.diff.notes import (
+    assume_defaults,
+    concerns,
+    name_some,
+    note_failed_directories,
+    note_internal_topics,
+    note_left,
+    note_pending_drains,
+    note_pending_internal,
+    note_scope,
+    note_unregistered,
+)
+from reconciler.diff.refusals import note_left_alone
+from reconciler.errors import Finding, Severity, UsageError
+from reconciler.model.plan import DriftedTopic, Scope, is_chosen
+from reconciler.model.steps import is_deletion
+from reconciler.placement.weigh import ReplicaWeights
+from reconciler.spec.rules import PolicyEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from reconciler.changes.topics import TopicDiff
+    from reconciler.model.cluster import Assignment, ClusterState, TopicSpec
+    from reconciler.model.plan import Plan
+    from reconciler.placement.weigh import Weigh
+    from reconciler.spec.changes import Changes
+    from reconciler.spec.clusters import ClusterEntry
+
+    Assemble = Callable[[Mapping[str, Assignment] | None], Plan]
+
+SETTINGS = ("capacity", "exclude_brokers", "guards", "strategy")
+"""The settings of a cluster on which the plans of all topics are based."""
+UNSEEN = "sizes-unseen"
+NO_OWNER = "nobody"
+
+
+def assemble_once(assemble: Assemble) -> Plan:
+    """Make a plan with rows of its own: none is proposed."""
+    return assemble(None)
+
+
+def plan_cluster(
+    entry: ClusterEntry,
+    specs: Iterable[TopicSpec],
+    state: ClusterState,
+    *,
+    topics: str = "*",
+    changes: Changes | None = None,
+    only: Collection[str] | None = None,
+    weigh: Weigh = "count",
+    remarks: Iterable[Finding] = (),
+    settle: Callable[[Assemble], Plan] = assemble_once,
+) -> Plan:
+    """Plan what would change on a cluster in a given state. Same input, same plan.
+
+    In: every spec of the cluster; `topics`, `changes` and the names of `only` choose those to plan.
+    The plan lists the others that match `topics` and differ from the cluster as existing drift.
+    `remarks` are findings about the estate; the plan keeps those about its topics. `settle`
+    chooses the plan from what it gets: a function that makes it, with proposed rows or its own.
+    Errors: UsageError if the state has no sizes or rates to weigh by.
+    """
+    weights = ReplicaWeights(state, weigh)
+    if weights.is_blank:
+        unseen = [f"{note.what}; {note.way_out}" for note in state.notes if note.rule == UNSEEN]
+        raise UsageError("\n".join([weights.asks, *unseen]))
+    specs = tuple(specs)
+    every = [spec for spec in specs if is_chosen(spec.name, topics)]
+    chosen = [
+        spec
+        for spec in every
+        if (changes is None or changes.touch(spec, entry)) and (only is None or spec.name in only)
+    ]
+    names = {spec.name for spec in chosen}
+    outside = [spec for spec in every if spec.name not in names]
+    if changes is not None:
+        chosen = [changes.recall(spec, entry.name) for spec in chosen]
+    existing_drift = list_drift(entry, outside, state)
+    if chosen:
+        state = assume_defaults(entry, state)
+    others = [n for n in state.topics if not (is_chosen(n, topics) and entry.manages(n))]
+    files = {spec.location.file for spec in chosen}
+    diffs = _diff(entry, chosen, state, specs)
+    agreed = tuple(_list_agreed(diffs)) if changes and not changes.everything else ()
+    # The guard takes its share of all managed topics: a plan with --topic gets no smaller limit.
+    live = sum(map(entry.manages, state.user_topics))
+
+    def assemble(proposed: Mapping[str, Assignment] | None) -> Plan:
+        plan = assemble_plan(
+            entry.name,
+            diffs,
+            state,
+            excluded=entry.exclude_brokers,
+            placing=Placing(entry.strategy, entry.capacity, weigh),
+            ignored=[*others, *(spec.name for spec in every)],
+            files=len(files),
+            proposed=proposed,
+        )
+        notes = [
+            *(note_scope(changes, len(chosen), len(every)) if changes else ()),
+            *(note_accepted(len(chosen), existing_drift) if only is not None else ()),
+            *(note_left(changes, specs, plan) if changes else ()),
+            *note_agreed(agreed),
+            *(note_settings(changes, entry) if changes else ()),
+            *(note for note in remarks if concerns(note, plan)),
+            *entry.notes,
+            *(
+                note
+                for note in state.notes
+                if note.severity is not Severity.ERROR and concerns(note, plan)
+            ),
+            *_warn_of_strange_cluster(entry, plan),
+            *note_unregistered(entry, state),
+            *note_internal_topics(entry, state),
+            *note_failed_directories(entry, state),
+            *note_pending_drains(entry, state),
+            *note_pending_internal(entry, state),
+            *note_left_alone(list_left_alone(diffs, state), entry.catalogue),
+            *plan.notes,
+        ]
+        scope = Scope(topics, changes.ref if changes else None)
+        plan = replace(
+            plan,
+            scope=scope,
+            notes=tuple(notes),
+            existing_drift=existing_drift,
+            agreed=agreed,
+            alerts=tuple(note_owners(changes, entry, specs)) if changes else (),
+            stages=entry.stages,
+        )
+        where = entry.where("guards.max_changed")
+        found = [
+            *check_means(entry, plan, state),
+            *guard_changes(plan, diffs, entry.guards, live, where),
+        ]
+        return refuse_changes(plan, found, diffs)
+
+    return settle(assemble)
+
+
+def _diff(
+    entry: ClusterEntry,
+    specs: Iterable[TopicSpec],
+    state: ClusterState,
+    every: Iterable[TopicSpec],
+) -> tuple[TopicDiff, ...]:
+    """Compare specs with a state, and evaluate the team's own rules for every change.
+
+    `every`: all specs of the cluster.
+    """
+    engine = PolicyEngine(entry, entry.catalogue, every)
+    excluded, guards = entry.exclude_brokers, entry.guards
+    diffs = diff_topics(specs, state, entry.catalogue, excluded, guards, engine.allows, entry.moves)
+    return judge_changes(diffs, state, engine.judge)
+
+
+def list_drift(
+    entry: ClusterEntry, specs: Iterable[TopicSpec], state: ClusterState
+) -> tuple[DriftedTopic, ...]:
+    """List the topics of specs outside the scope of a plan that differ from the cluster.
+
+    Moves that are pending are left out, as they are in a plan of changes.
+    """
+    state = assume_defaults(entry, state)
+    diffs = diff_topics(specs, state, entry.catalogue, entry.exclude_brokers, moves=entry.moves)
+    return tuple(
+        DriftedTopic(
+            diff.spec.name,
+            diff.spec.location,
+            "create" if diff.state is None else "delete" if diff.spec.absent else "update",
+            tuple(list_refused_fields(diff)),
+            diff.spec.owner,
+        )
+        for diff in diffs
+        if diff.changes
+    )
+
+
+def _list_agreed(diffs: Iterable[TopicDiff]) -> Iterator[str]:
+    """Yield the topics that are as specified entirely."""
+    for diff in diffs:
+        if not (diff.changes or diff.refusals or diff.pending):
+            yield diff.spec.name
+
+
+def note_accepted(chosen: int, outside: Collection[DriftedTopic]) -> Iterator[Finding]:
+    """Return a note on a plan of named topics: how many others differ and are left as they are."""
+    what = (
+        f"only the named topics are planned: {chosen:,}; "
+        f"{len(outside):,} others that differ from their specs are left as they are"
+    )
+    yield Finding("plan-scope", what, severity=Severity.NOTE)
+
+
+def note_agreed(agreed: Sequence[str]) -> Iterator[Finding]:
+    """Return a note on topics whose specs changed, and that are as specified already."""
+    if agreed:
+        what = f"as specified already: {name_some(agreed)}"
+        yield Finding("topics-agreed", what, severity=Severity.NOTE)
+
+
+def note_owners(
+    changes: Changes, entry: ClusterEntry, specs: Iterable[TopicSpec]
+) -> Iterator[Finding]:
+    """Return a warning for each pair of owners between which topics change hands.
+
+    No plan acts on an owner, but quotas, rules and reviews do.
+    """
+    by_owners: defaultdict[tuple[str, str], list[TopicSpec]] = defaultdict(list)
+    for spec, before in changes.list_owner_changes(entry.name, specs):
+        by_owners[before or NO_OWNER, spec.owner or NO_OWNER].append(spec)
+    for (before, after), moved in sorted(by_owners.items()):
+        said = name_some([spec.name for spec in moved])
+        what = f"the request changes the owner from {before} to {after}: {said}"
+        way_out = "ask the earlier owner to review it"
+        where = moved[0].where("owner")
+        yield Finding("owner-changed", what, way_out, where, Severity.WARNING)
+
+
+def note_settings(changes: Changes, entry: ClusterEntry) -> Iterator[Finding]:
+    """Return a note if settings changed on which the plans of other requests are based."""
+    if changes.everything or entry.name not in changes.then:
+        return
+    altered = [key for key in SETTINGS if changes.alter(entry, attrgetter(key))]
+    if altered:
+        what = (
+            f"clusters.yaml changes {' and '.join(altered)} of {entry.name} since {changes.since}: "
+            "other open requests are planned with the earlier values"
+        )
+        yield Finding("settings-changed", what, where=entry.location, severity=Severity.NOTE)
+
+
+def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:
+    """Warn if topics are deleted and only an address identifies the cluster."""
+    if entry.cluster_id is None and any(map(is_deletion, plan.topics)):
+        what = (
+            f"topics are to be deleted, but no cluster_id identifies this cluster as {entry.name}"
+        )
+        way_out = f"write cluster_id: {plan.cluster_id} in clusters.yaml, if it is"
+        yield Finding("cluster-id", what, way_out, entry.location, Severity.WARNING)

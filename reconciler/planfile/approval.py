@@ -1,0 +1,136 @@
+"""An approval: the fingerprint of the plan that people read, and the rows that it places.
+
+A merge plans again. If another change came first, rows may be others that are no better, and so
+the fingerprint. With its rows at hand, the approved plan is made once more and used if its rows
+are valid and as good as new ones. The fingerprint decides, so rows alone approve nothing.
+"""
+
+from __future__ import annotations
+
+import zlib
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from reconciler.errors import Finding, PlanFileError, Severity
+from reconciler.planfile.codec import fingerprint_plan
+from reconciler.planfile.document import Sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from reconciler.model.cluster import Assignment
+    from reconciler.model.plan import Plan
+
+MOST_BYTES = 1_000_000
+"""The limit of unpacked text: what a comment holds must not fill the memory of a job."""
+
+_Topic = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
+_Broker = Annotated[int, Field(ge=0, lt=2**31)]
+_Row = Annotated[tuple[_Broker, ...], Field(min_length=1, max_length=32)]
+_Rows = dict[_Topic, tuple[_Row, ...]]
+_ROWS = TypeAdapter(_Rows)
+
+
+class _ApprovalDocument(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    fingerprint: Sha256
+    rows: _Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """An approved fingerprint, and the new rows by topic of its plan; none if they are unknown."""
+
+    fingerprint: str
+    rows: Mapping[str, Assignment] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def list_new_rows(plan: Plan) -> dict[str, Assignment]:
+    """Return the rows that a plan adds, by topic, whether placed or given by a spec."""
+    added = {}
+    for topic in plan.topics:
+        existing = len(topic.before.assignment) if topic.before else 0
+        if topic.after and len(topic.after.assignment) > existing:
+            added[topic.name] = topic.after.assignment[existing:]
+    return added
+
+
+def pack(text: bytes) -> str:
+    """Pack text into Base64; empty for more than `unpack` accepts."""
+    return b64encode(zlib.compress(text, 9)).decode() if len(text) <= MOST_BYTES else ""
+
+
+def unpack(packed: str) -> bytes:
+    """Unpack text. Errors: ValueError if it is malformed or too large."""
+    unpacking = zlib.decompressobj()
+    try:
+        text = unpacking.decompress(b64decode(packed, validate=True), MOST_BYTES)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if not unpacking.eof:
+        raise ValueError("too large, or cut")
+    return text
+
+
+def pack_rows(rows: Mapping[str, Assignment]) -> str:
+    """Pack rows into Base64; empty for no rows, and for more than `unpack_rows` accepts."""
+    return pack(_ROWS.dump_json(dict(rows))) if rows else ""
+
+
+def unpack_rows(packed: str) -> dict[str, Assignment]:
+    """Unpack rows; what is malformed or too large holds none."""
+    try:
+        return _ROWS.validate_json(unpack(packed), strict=True)
+    except ValueError:  # a ValidationError is a ValueError
+        return {}
+
+
+def encode_approval(approval: Approval) -> str:
+    """Encode an approval as one line of JSON."""
+    document = _ApprovalDocument(fingerprint=approval.fingerprint, rows=dict(approval.rows))
+    return document.model_dump_json() + "\n"
+
+
+def decode_approval(text: str, source: str = "approval") -> Approval:
+    """Decode an approval. Errors: PlanFileError if it is malformed."""
+    try:
+        document = _ApprovalDocument.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the document"
+        what = f"{source} is not an approval: {place}: {first['msg']}"
+        way_out = "write it with: reconciler report approved --out"
+        raise PlanFileError([Finding("plan-form", what, way_out)]) from error
+    return Approval(document.fingerprint, document.rows)
+
+
+def keep_approved(
+    approval: Approval, assemble: Callable[[Mapping[str, Assignment] | None], Plan]
+) -> Plan:
+    """Return the approved plan if it can be made, otherwise a new one with a note that says why.
+
+    `assemble` makes the plan, with proposed rows or with its own.
+    """
+    plan = assemble(None)
+    if fingerprint_plan(plan) == approval.fingerprint:
+        return plan
+    if not approval.rows:
+        return _note(plan, "the new plan is not the approved one, whose rows are unknown")
+    kept = assemble(approval.rows)
+    if fingerprint_plan(kept) == approval.fingerprint:
+        what = "the approved rows are used: leaders and replicas are as even as with new rows"
+        return _note(kept, what)
+    objections = [note for note in kept.notes if note.rule == "approved-rows"]
+    if not objections:
+        return _note(plan, "the new plan is not the approved one, even with the approved rows")
+    return replace(plan, notes=(*plan.notes, *objections))
+
+
+def _note(plan: Plan, what: str) -> Plan:
+    note = Finding("approved-rows", what, severity=Severity.NOTE)
+    return replace(plan, notes=(*plan.notes, note))

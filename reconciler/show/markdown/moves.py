@@ -1,0 +1,20 @@
+"""What a plan of moves costs: always, since it is short. Rows are among the details of topics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.show.markdown.folding import Passage, Section
+from reconciler.show.markdown.marks import prose
+from reconciler.show.wording import capital
+
+if TYPE_CHECKING:
+    from reconciler.show.view import PlanView
+
+
+def write_moves(plan: PlanView) -> Section:
+    """Return a table of what a plan of moves costs; nothing for another plan."""
+    if not plan.moves:
+        return Section(Passage(""))
+    lines = [f"| **{capital(label)}** | {prose(words)} |" for label, words in plan.moves]
+    return Section(Passage("\n".join(["| | |", "|:--|:--|", *lines])))

@@ -1,0 +1,235 @@
+"""Snapshots: written readably, read from little, and refused with every reason at its place."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from shorthand import brokers, cluster, rows, said, topic
+
+from reconciler.api.snapshots import read_snapshot, write_snapshot
+from reconciler.errors import Finding, Severity, SnapshotError
+from reconciler.model.cluster import Broker, ClusterState, TopicState
+from reconciler.model.moves import LogDirectory
+from reconciler.planfile.snapshot import decode_snapshot, encode_snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SMALL: dict[str, Any] = {
+    "brokers": [{"id": 1, "rack": "a"}, {"id": 2}],
+    "topics": [{"name": "t", "partitions": [[1, 2], [2, 1]]}],
+}
+
+
+def refused(text: str) -> list[str]:
+    with pytest.raises(SnapshotError) as refusal:
+        decode_snapshot(text, "s.json")
+    return said(refusal.value.findings)
+
+
+def test_a_topic_with_a_partition_of_unknown_size_has_no_sizes() -> None:
+    """The form has a number for each: an older reader must still read it."""
+    live = topic("1,2 2,3", size_bytes=(7, -1), rate_bytes_per_s=(-1, 7))
+    assert decode_snapshot(encode_snapshot(cluster(live))) == cluster(topic("1,2 2,3"))
+
+
+def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
+    state = cluster(
+        topic("1,2 2,3", "b", config={"z": "1", "a": "é", "old": None}, reassigning=frozenset({1})),
+        topic("1", "a", topic_id=None, in_sync=rows("1"), internal=True, size_bytes=(7,)),
+        nodes=(Broker(2, None, cordoned=True), Broker(1, "r", alive=False)),
+        defaults={"retention.ms": "1", "flush.ms": "2"},
+    )
+    held = (LogDirectory("/a", 900, 800, 3), LogDirectory("/b", None, None, online=False))
+    settings = {"delete.topic.enable": "true"}
+    state = replace(state, broker_settings=settings, directories={2: held}, can_cordon=True)
+    assert encode_snapshot(state) == (
+        "{\n"
+        '  "format_version": "1.4",\n'
+        '  "cluster_id": "cluster-1",\n'
+        '  "brokers": [\n'
+        '    {"id": 1, "rack": "r", "alive": false},\n'
+        '    {"id": 2, "rack": null, "cordoned": true, "log_directories": [{"path": "/a", '
+        '"total_bytes": 900, "usable_bytes": 800, "replicas": 3}, '
+        '{"path": "/b", "online": false}]}\n'
+        "  ],\n"
+        '  "config_defaults": {\n'
+        '    "flush.ms": "2",\n'
+        '    "retention.ms": "1"\n'
+        "  },\n"
+        '  "broker_settings": {\n'
+        '    "delete.topic.enable": "true"\n'
+        "  },\n"
+        '  "can_cordon": true,\n'
+        '  "topics": [\n'
+        '    {"name": "a", "partitions": [[1]], "in_sync": [[1]], "internal": true, '
+        '"size_bytes": [7]},\n'
+        '    {"name": "b", "topic_id": "id-b", "partitions": [[1, 2], [2, 3]], '
+        '"config": {"a": "é", "old": null, "z": "1"}, "reassigning": [1]}\n'
+        "  ]\n"
+        "}\n"
+    )
+
+
+def test_an_internal_topic_needs_no_mark_in_a_snapshot_written_by_hand() -> None:
+    offsets = {"name": "__consumer_offsets", "partitions": [[1], [2]]}
+    state = decode_snapshot(json.dumps({**SMALL, "topics": [*SMALL["topics"], offsets]}), "s.json")
+    assert state.topics["__consumer_offsets"].internal
+    assert list(state.user_topics) == ["t"]
+
+
+def test_an_empty_cluster_is_written_and_read() -> None:
+    state = ClusterState(None, brokers("a"), {})
+    assert decode_snapshot(encode_snapshot(state)) == state
+
+
+def test_brokers_and_topics_are_enough() -> None:
+    assert decode_snapshot(json.dumps(SMALL)) == ClusterState(
+        None, (Broker(1, "a"), Broker(2)), {"t": TopicState("t", None, rows("1,2 2,1"))}
+    )
+
+
+def test_an_older_snapshot_tells_no_broker_settings() -> None:
+    text = json.dumps({"format_version": "1.0", **SMALL})
+    assert decode_snapshot(text).broker_settings == {}
+
+
+def test_a_schema_may_be_named_for_the_editor() -> None:
+    assert decode_snapshot(json.dumps({"$schema": "snapshot.schema.json", **SMALL})).topics
+
+
+def test_a_broker_that_only_rows_name_is_dead() -> None:
+    text = '{"brokers": [{"id": 1}], "topics": [{"name": "t", "partitions": [[1, 9], [4]]}]}'
+    dead = Broker(4, alive=False), Broker(9, alive=False)
+    assert decode_snapshot(text).brokers == (Broker(1), *dead)
+
+
+def test_rows_of_different_lengths_are_a_topic_that_exists() -> None:
+    text = (
+        '{"brokers": [{"id": 1}, {"id": 2}], "topics": [{"name": "t", "partitions": [[1],[2,1]]}]}'
+    )
+    assert decode_snapshot(text).topics["t"].replication_factors == {1, 2}
+
+
+def test_notes_go_along() -> None:
+    note = Finding("cluster-rights", "only some topics are seen", "ask", severity=Severity.NOTE)
+    state = ClusterState("c", brokers(None), {}, notes=(note,))
+    assert decode_snapshot(encode_snapshot(state)) == state
+
+
+def test_every_mistake_is_told_at_its_place() -> None:
+    text = (
+        '{"brokers": [\n'
+        '  {"id": 1, "rack": ""},\n'
+        '  {"id": true},\n'
+        '  {"rack": "b", "colour": 1}\n'
+        "],\n"
+        ' "cluster_id": 7,\n'
+        ' "topics": [{"name": "t",\n'
+        '             "partitions": [[1], [], ["2"]]}]}'
+    )
+    assert [line.partition("; `rec")[0] for line in refused(text)] == [
+        's.json:2:21: brokers[0].rack is ""; it should have at least 1 character',
+        "s.json:3:10: brokers[1].id is true; it should be a valid integer",
+        "s.json:4:3: brokers[2].id is missing",
+        "s.json:4:27: brokers[2].colour: unknown key",
+        "s.json:6:16: cluster_id is 7; it should be a valid string",
+        's.json:8:39: topics[0].partitions[2][0] is "2"; it should be a valid integer',
+    ]
+
+
+def test_doubles_and_lists_that_do_not_fit_are_told_together() -> None:
+    text = (
+        '{"brokers": [{"id": 1}, {"id": 1, "rack": "\\u001b"}],\n'
+        ' "topics": [\n'
+        '  {"name": "t", "partitions": [[1, 1], []], "in_sync": [[1]], "reassigning": [2]},\n'
+        '  {"name": "t", "partitions": [[1]], "size_bytes": [1, 2]}]}'
+    )
+    assert [line.removesuffix(" [snapshot-form]") for line in refused(text)] == [
+        "s.json:1:32: brokers[1].id: broker 1 is there already, as brokers[0]; ids are unique",
+        "s.json:1:43: brokers[1].rack: '\\x1b' is not a rack name; "
+        "a rack is printable text, or null for none",
+        "s.json:3:32: topics[0].partitions[0]: t: a broker is listed twice in [1, 1]; "
+        "a broker holds one replica of a partition",
+        "s.json:3:40: topics[0].partitions[1]: t: the row is empty; a partition has a replica",
+        "s.json:3:56: topics[0].in_sync: t: 1 entries for 2 partitions; "
+        "write one for each, or leave all of them out",
+        "s.json:3:79: topics[0].reassigning[0]: t: there is no partition 2; the last is 1; "
+        "partitions count from 0",
+        "s.json:4:12: topics[1].name: t is there already, as topics[0]; keep one of them",
+        "s.json:4:52: topics[1].size_bytes: t: 2 entries for 1 partitions; "
+        "write one for each, or leave all of them out",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "s.json:1:1: this is not JSON: Expecting value; `rec"),
+        ('{"brokers":\n [1,]}', "s.json:2:5: this is not JSON: "),
+        ("[" * 100_000, "s.json:1:1: this is not JSON: "),
+        ('{"brokers": [{"id": ' + "1" * 5_000 + "}]}", "s.json:1:1: this is not JSON: Exceeds"),
+        ("[]", "s.json:1:1: a snapshot is an object: "),
+        ('{"brokers": [], "brokers": []}', "s.json:1:1: keys appear twice in one object: brokers;"),
+        ('{"brokers": NaN}', "s.json:1:13: brokers is NaN; it should be a valid tuple"),
+        ('{"brokers": []}', "s.json:1:13: brokers: no broker is named; a cluster has at least one"),
+        ('{"topics": []}', "s.json:1:1: brokers is missing; `reconciler schema snapshot` says"),
+        (
+            '{"brokers": [{"id": 1}], "kafka_version": "4"}',
+            's.json:1:43: kafka_version is "4"; it ',
+        ),
+        (
+            '{"brokers": [{"id": 1}],\n "format_version": "2.0"}',
+            "s.json:2:20: format_version is 2.0, and this reconciler reads 1.x; "
+            "use the reconciler that wrote it, or take the snapshot again [snapshot-version]",
+        ),
+        ('{"brokers": [{"id": 1}], "format_version": 1}', "s.json:1:44: format_version is 1; it "),
+        (
+            '{"brokers": [{"id": 1}], "notes": [{"rule": "nonsense", "what": "x"}]}',
+            "s.json:1:35: a note names the rule 'nonsense', which this reconciler does not have",
+        ),
+    ],
+)
+def test_a_text_that_is_no_snapshot(text: str, message: str) -> None:
+    (finding,) = refused(text)
+    assert finding.startswith(message)
+
+
+def test_a_newer_minor_format_is_read_without_what_it_added() -> None:
+    newer = {
+        "format_version": "1.7",
+        "colour": 1,
+        "brokers": [{"id": 1, "disks": 2}],
+        "topics": [{"name": "t", "partitions": [[1]], "tags": []}],
+    }
+    assert decode_snapshot(json.dumps(newer)).topics["t"].assignment == ((1,),)
+
+
+def test_a_file_that_is_wrong_from_end_to_end_is_told_in_part() -> None:
+    findings = refused(json.dumps({"brokers": [{}] * 70}))
+    assert len(findings) == 51
+    assert any("20 more mistakes are not shown" in line for line in findings)
+
+
+def test_a_file_is_read_with_or_without_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text("\ufeff" + json.dumps(SMALL), encoding="utf-8")
+    assert list(read_snapshot(path).topics) == ["t"]
+
+
+def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
+    binary = tmp_path / "s.json"
+    binary.write_bytes(b'{"brokers": "\xff"}')
+    for path, reason in (
+        (tmp_path / "none", "cannot be read: No such file or directory"),
+        (tmp_path, "cannot be read: Is a directory"),
+        (binary, "is not UTF-8: invalid start byte at byte 13"),
+    ):
+        with pytest.raises(SnapshotError) as refusal:
+            read_snapshot(path)
+        assert str(refusal.value) == f"the snapshot {path} {reason} [snapshot-file]"
+    with pytest.raises(SnapshotError, match="cannot be written: No such file"):
+        write_snapshot(cluster(), tmp_path / "none" / "s.json")
