@@ -25,7 +25,8 @@ MANY = 5_000
 """Of more rows, those that end at nearly the same time end together. That saves most of the CPU."""
 
 _STEPS = 5_000
-_NEGLIGIBLE = 0.5  # of a byte, for rounding
+_NEGLIGIBLE = 0.5
+"""What rounding leaves of a copy, in bytes: such a copy has ended."""
 
 Link = tuple[bool, int]
 """What limits a copy: a broker that sends (True), or one that receives."""
@@ -71,16 +72,19 @@ def play_moves(
                 events.append(Event(now, move, ends=True))
         _share_rate(copies, rate)
         steps = [copy.left / copy.speed for copy in copies if copy.speed and copy.left]
-        idle = all(copy.left <= _NEGLIGIBLE for copy in copies)
+        idle = not any(copy.left for copy in copies)
         if not steps and not idle:
             return None, events
         if not idle:
             step = max(min(steps), shortest)
             now += step
             for copy in copies:
-                copy.left = max(0.0, copy.left - copy.speed * step)
+                left = copy.left - copy.speed * step
+                # What is left must be nothing: rounding would leave ever less of it, until a step
+                # takes no time, and time would stand still.
+                copy.left = left if left > _NEGLIGIBLE else 0.0
         # Kafka ends a row when all of its replicas are in sync, and its seats are free only then.
-        unfinished = {copy.move.place for copy in copies if copy.left > _NEGLIGIBLE}
+        unfinished = {copy.move.place for copy in copies if copy.left}
         ended = {c.move.place: c.move for c in copies if c.move.place not in unfinished}
         for move in ended.values():
             seats.free(move)

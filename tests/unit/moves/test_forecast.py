@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from reconciler.model.moves import (
     PlannedMoves,
 )
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
+from reconciler.moves import copying
 from reconciler.moves.forecast import find_urgent, forecast_moves, list_row_moves, measure_fullness
 
 if TYPE_CHECKING:
@@ -125,6 +127,23 @@ def test_the_largest_partition_is_the_tail() -> None:
     """The small ones share brokers 1 and 2 with it, then it runs alone at no higher rate."""
     found = foresee("1 1 1", "2 3 4", (9000, 30, 30))
     assert found.seconds == 91
+
+
+def test_what_rounding_leaves_of_a_copy_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both copies of the third row end at once, but for the last bits of their floats."""
+    passes = Counter[str]()
+
+    def share(*given: object) -> None:
+        passes["passes"] += 1
+        assert passes["passes"] <= 100, "time stands still"
+        share_rate(*given)
+
+    share_rate = copying._share_rate
+    monkeypatch.setattr(copying, "_share_rate", share)
+    before, after = "1,4 4,6 3,6 5,2", "1,4,2 4,6,1 1,4,2 1,5,6"
+    sizes, rates = (3444925, 4194713, 4195871, 4198840), (13414, 60362, 0, 64049)
+    policy = MovePolicy(frozenset(), 2 << 20)
+    assert foresee(before, after, sizes, policy, rate_bytes_per_s=rates).seconds == 7
 
 
 def test_a_row_that_finds_no_seat_waits() -> None:
