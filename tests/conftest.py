@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import itertools
 import signal
+from _thread import start_new_thread
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from schedule import FilesTogether, rank
 
 from reconciler.errors import forget_secrets
@@ -46,6 +48,9 @@ def pytest_configure(config: pytest.Config) -> None:
         # it. Sockets that listen still fail a test: nothing listens on all interfaces here.
         leak = r"unclosed <socket\.socket fd=\d+, family=2, .*( raddr=|laddr=\('0\.0\.0\.0', )"
         config.addinivalue_line("filterwarnings", f"ignore:{leak}:ResourceWarning")
+        # librdkafka aborts the process if a client's own thread destroys it. That thread completes
+        # futures, so it may be the one that collects the garbage of an earlier test.
+        AdminClient.__del__ = lambda client: start_new_thread(id, (client,))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
