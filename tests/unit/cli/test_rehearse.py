@@ -22,7 +22,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Lay out an estate of one topic and a snapshot of its cluster."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr("reconciler.sandbox.start_cluster", refuse_to_start)
+    monkeypatch.setattr("reconciler.sandbox.cluster.start_cluster", refuse_to_start)
     (tmp_path / "topics").mkdir()
     (tmp_path / "topics" / "clusters.yaml").write_text("version: 1\nclusters: {prod-eu: {}}\n")
     write_topic(tmp_path, 2)
