@@ -5,12 +5,10 @@ from __future__ import annotations
 import gc
 import itertools
 import signal
-from _thread import start_new_thread
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from schedule import FilesTogether, rank
 
 from reconciler.errors import forget_secrets
@@ -50,7 +48,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", f"ignore:{leak}:ResourceWarning")
         # librdkafka aborts the process if a client's own thread destroys it. That thread completes
         # futures, so it may be the one that collects the garbage of an earlier test.
-        AdminClient.__del__ = lambda client: start_new_thread(id, (client,))
+        from confluent_kafka.admin import AdminClient
+
+        from reconciler.kafka.settings import _Client
+
+        AdminClient.__del__ = _Client.__del__
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

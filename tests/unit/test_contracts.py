@@ -41,7 +41,7 @@ SABOTAGE = [
 """A module, a line that its contract forbids, and the end of the name of what it imports."""
 
 BORROWED = ("cli.show", "from reconciler.cli.plans import Plan", "reconciler.cli.plans.Plan")
-"""Of the same kind, for what import-linter has no contract for: not from the name's owner."""
+"""The same for a name that is imported from a module which does not define it."""
 
 
 @pytest.fixture(scope="module")
@@ -109,8 +109,11 @@ def list_defined(body: list[ast.stmt]) -> Iterator[str]:
         match node:
             case ast.FunctionDef() | ast.ClassDef():
                 yield node.name
-            case ast.Assign() | ast.AnnAssign():
-                yield from (n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+            case ast.Assign(targets=targets):
+                bound = (name for target in targets for name in ast.walk(target))
+                yield from (name.id for name in bound if isinstance(name, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
             case ast.If() | ast.Try():
                 yield from list_defined([*node.body, *node.orelse])
 
