@@ -23,9 +23,14 @@ from reconciler.fleet.status import READ
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from numpy.typing import NDArray
+
     from reconciler.fleet.generator.shapes import ClusterShape
     from reconciler.fleet.generator.topics import Topics
     from reconciler.fleet.generator.troubles import Trouble
+
+    Matrix = NDArray[np.int32]
+    Mask = NDArray[np.bool_]
 
 READ_AT = "2026-01-01T00:00:00+00:00"
 """The time at which a generated state was read: a constant."""
@@ -147,15 +152,6 @@ def _list_defaults() -> Mapping[str, str]:
     keys = choose_catalogue(KAFKA_VERSION).keys
     return {name: key.default for name, key in sorted(keys.items()) if key.default is not None}
 
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from reconciler.fleet.generator.shapes import ClusterShape
-    from reconciler.fleet.generator.topics import Topics
-
-    Matrix = NDArray[np.int32]
-    Mask = NDArray[np.bool_]
 
 LAGGING, STRAY, LED_ELSEWHERE, AFTER_RESTART, LOPSIDED = 0.2, 0.0002, 0.003, 0.6, 0.04
 """Shares: of the replicas of a lagging broker, of all followers, of all leaders, of the leaders of
