@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet.status import READ
+from reconciler.fleet.lake.attempts import READ
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

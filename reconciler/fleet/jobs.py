@@ -11,7 +11,7 @@ from reconciler.fleet.audit.audit import Earlier, audit_fleet
 from reconciler.fleet.audit.causes import Pending
 from reconciler.fleet.audit.topics import make_expectations
 from reconciler.fleet.caching import caching, computing
-from reconciler.fleet.lake.attempts import AUDIT, PLAN, decode_commit, read_time
+from reconciler.fleet.lake.attempts import AUDIT, PLAN, READ, decode_commit, read_time
 from reconciler.fleet.planning import (
     join_tables,
     plan_fleet,
@@ -22,7 +22,6 @@ from reconciler.fleet.planning import (
 from reconciler.fleet.rows import make_table
 from reconciler.fleet.sound import read_collection
 from reconciler.fleet.source.kafka_metadata import settle_readings
-from reconciler.fleet.status import READ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

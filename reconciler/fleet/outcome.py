@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reconciler.fleet.status import PLANNED
+from reconciler.fleet.lake.attempts import PLANNED
 from reconciler.model.steps import Verb, steps_of
 from reconciler.planfile.codec import encode_plan, fingerprint_plan
 

@@ -21,6 +21,7 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 from reconciler.api.planning import build_moves, build_plan
 from reconciler.errors import FindingsError, ReconcilerError
 from reconciler.fleet import tables
+from reconciler.fleet.lake.attempts import READ
 from reconciler.fleet.outcome import (
     describe_changes,
     describe_move_plan,
@@ -29,7 +30,6 @@ from reconciler.fleet.outcome import (
 )
 from reconciler.fleet.rows import read_specs, read_state
 from reconciler.fleet.source.kafka_metadata import settle_readings
-from reconciler.fleet.status import READ
 from reconciler.show.view import view_plan
 
 if TYPE_CHECKING:

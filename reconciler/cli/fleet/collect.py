@@ -15,7 +15,7 @@ from reconciler.cli.fleet.reading import (
 )
 from reconciler.cli.options import Command
 from reconciler.cli.terminal import paint
-from reconciler.fleet.status import READ
+from reconciler.fleet.lake.attempts import READ
 from reconciler.styling import set_columns
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from reconciler.cli.options import Command
 from reconciler.cli.plans import PlanFiles
 from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError
-from reconciler.fleet.status import PLANNED
+from reconciler.fleet.lake.attempts import PLANNED
 from reconciler.styling import set_columns
 from reconciler.units import approximate_duration, approximate_size, count
 

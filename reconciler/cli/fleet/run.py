@@ -23,7 +23,7 @@ from reconciler.cli.fleet.reading import (
 from reconciler.cli.options import Command
 from reconciler.cli.plans import PlanFiles
 from reconciler.errors import Severity
-from reconciler.fleet.status import READ
+from reconciler.fleet.lake.attempts import READ
 from reconciler.styling import set_columns
 from reconciler.units import count
 

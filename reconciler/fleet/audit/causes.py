@@ -16,7 +16,7 @@ from reconciler.fleet import tables
 from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, Concern
 from reconciler.fleet.audit.topics import TOPIC, UNCLEAN
 from reconciler.fleet.health import MIN_IN_SYNC
-from reconciler.fleet.status import PLANNED
+from reconciler.fleet.lake.attempts import PLANNED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet.audit.rules import ABOUT, Check, apply_checks, say
 from reconciler.fleet.audit.topics import UNCLEAN
-from reconciler.fleet.status import READ
+from reconciler.fleet.lake.attempts import READ
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

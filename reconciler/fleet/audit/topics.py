@@ -16,7 +16,7 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 from reconciler.fleet.audit.balance import measure_loads, violates_racks
 from reconciler.fleet.globs import translate_globs
 from reconciler.fleet.health import MIN_IN_SYNC, is_offline, is_under_replicated, min_in_sync
-from reconciler.fleet.status import READ
+from reconciler.fleet.lake.attempts import READ
 from reconciler.fleet.tables import COUNT, FLAG, TEXT
 from reconciler.spec.configs import choose_catalogue
 

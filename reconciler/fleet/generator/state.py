@@ -17,8 +17,8 @@ from reconciler.fleet import tables
 from reconciler.fleet.generator.specs import KAFKA_VERSION, choose_config
 from reconciler.fleet.generator.topics import PROFILES, USUAL_REPLICATION, Drift
 from reconciler.fleet.generator.troubles import UNREAD
+from reconciler.fleet.lake.attempts import READ
 from reconciler.fleet.rows import arrow_schema, describe_reading, make_table, write_state
-from reconciler.fleet.status import READ
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
 from reconciler.fleet.history.readings import beside_previous
-from reconciler.fleet.status import READ
+from reconciler.fleet.lake.attempts import READ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from reconciler.fleet import tables
 from reconciler.fleet.health import COUNTS
 from reconciler.fleet.history.readings import seconds_of
-from reconciler.fleet.status import PLANNED
+from reconciler.fleet.lake.attempts import PLANNED
 
 AMOUNTS = ("topics", "partitions", "size_bytes")
 DAY_S = 86_400

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet.status import READ
+from reconciler.fleet.lake.attempts import READ
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

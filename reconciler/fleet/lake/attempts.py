@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 STATE, PLAN, AUDIT, HISTORY = "state", "plan", "audit", "history"
+READ, PLANNED = "read", "planned"
+"""The `status` of a cluster that was read or planned; otherwise it is a rule id."""
+
 VERSION = 2
 """The version of the layout. In version 1, attempts share a directory and rows are not counted."""
 

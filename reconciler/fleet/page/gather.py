@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from reconciler.fleet import tables
 from reconciler.fleet.caching import caching
 from reconciler.fleet.health import Health, find_unhealthy_topics
-from reconciler.fleet.lake.attempts import AUDIT, PLAN
+from reconciler.fleet.lake.attempts import AUDIT, PLAN, PLANNED, READ
 from reconciler.fleet.page.contents import (
     MOST_BROKERS,
     MOST_CLUSTERS,
@@ -50,7 +50,6 @@ from reconciler.fleet.page.measures import (
     select_user_partitions,
 )
 from reconciler.fleet.sound import read_collection
-from reconciler.fleet.status import PLANNED, READ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

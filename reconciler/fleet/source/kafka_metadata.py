@@ -25,8 +25,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, In, In
 
 from reconciler.errors import ClusterError, Finding, FindingsError, Location, ReconcilerError
 from reconciler.fleet import tables
+from reconciler.fleet.lake.attempts import READ
 from reconciler.fleet.rows import arrow_schema, describe_reading, make_table, write_state
-from reconciler.fleet.status import READ
 from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
