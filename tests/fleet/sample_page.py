@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from reconciler.fleet.health import COUNTS, Health
 from reconciler.fleet.page.contents import (
-    AuditSummary,
     BrokerLoad,
-    CauseCount,
-    ChangeLine,
     ClusterLine,
     DriftPoint,
-    FindingLine,
     FleetPage,
     FleetTotals,
+    HealthTotals,
     Kept,
-    MatrixLine,
-    MovesLine,
-    NextLeadersLine,
     PlanTotals,
-    RuleCount,
-    TopicSkew,
 )
-from reconciler.fleet.page.live import HealthTotals, ProblemLine, TopicLine, TrendPoint
 
 HOSTILE = """</script><script>document.title="taken"</script><img src=x onerror=alert(1)>"'&"""
 BROKERS = (
@@ -31,6 +24,97 @@ BROKERS = (
     BrokerLoad(3, None, 26, 77, cordoned=True),
 )
 UNEVEN = PlanTotals(3, 2, 1_234, 7, 30, 4, 89, 5)
+
+
+def make_rows(names: str, *rows: tuple[Any, ...], total: int | None = None) -> Kept[dict[str, Any]]:
+    """Return rows as a query of the page returns them, all of them unless `total` says more."""
+    made = tuple(dict(zip(names.split(), row, strict=True)) for row in rows)
+    return Kept(made, len(made) if total is None else total)
+
+
+TABLES = {
+    "problems": make_rows(
+        "cluster topic problem affected lagging owner partitions",
+        (HOSTILE, "shop.orders", "offline", 2, [2, 3], "shop", 12),
+        (HOSTILE, "shop.clicks", "below min.insync.replicas", 1, [2], None, 24),
+        total=3,
+    ),
+    "topics": make_rows(
+        "cluster topic partitions leader_skew replica_skew action",
+        (HOSTILE, "shop.orders", 12, 8, 11, "update"),
+        (HOSTILE, "shop.clicks", 24, 10, 9, None),
+        ("calm", "audit.log", 9, 2, 2, None),
+        total=4_321,
+    ),
+    "changes": make_rows(
+        "cluster topic action steps partitions_before partitions_after config_before config_after"
+        " refused_change risks reasons refusals file line",
+        (
+            *(HOSTILE, "audit.log", "refuse", [], None, None, {}, {}, [], []),
+            *(["12 → 8 partitions: Kafka cannot remove partitions"], ["partitions-never-shrink"]),
+            *("topics/audit.yaml", 6),
+        ),
+        (
+            *(HOSTILE, "shop.orders", "update", ["expand"], 6, 12, {}, {}, [], ["ordering"]),
+            *([], [], None, None),
+        ),
+    ),
+    "moves": make_rows(
+        "cluster status error changed partitions replicas copied_bytes seconds peak_share drained"
+        " refused refusals",
+        ("down", "unreachable", "no answer", 0, 0, 0, 0, None, None, [], 0, None),
+        (HOSTILE, "planned", None, 12, 340, 510, 7 * 2**40, 93_600, 0.842, [7, 8], 2, []),
+        total=3,
+    ),
+    "inventory": Kept(
+        (
+            {
+                "cluster": HOSTILE,
+                "topic": "shop.orders",
+                "owner": "shop",
+                "partitions": 12,
+                "least": 3,
+                "most": 3,
+                "size_bytes": 5 * 2**30,
+                "overrides": ["retention.ms=3024000000"],
+                "first_seen": "20261120T030000Z",
+                "event": "topic-grown",
+                "action": "update",
+                "steps": ["expand"],
+                "partitions_before": 12,
+                "partitions_after": 24,
+                "refused_change": [],
+                "config_before": {},
+                "config_after": {},
+            },
+            {"cluster": "calm", "topic": HOSTILE, "partitions": 9, "least": 2, "most": 3},
+        ),
+        total=1_246,
+    ),
+    "trend": make_rows(
+        "seen clusters topics partitions size_bytes offline unwritable under_replicated"
+        " brokers_down",
+        ("20261121T030000Z", 4, 1_246, 5_678, 8 * 2**40, 2, 1, 9, 1),
+        ("20261120T030000Z", 4, 1_245, 5_670, 7 * 2**40, None, None, None, None),
+    ),
+    "rules": make_rows("severity rule findings clusters", ("error", "under-replicated", 17, 2)),
+    "findings": make_rows(
+        "cluster topic rule severity evidence what way_out owner cause fixed_by rank",
+        (
+            *("calm", HOSTILE, "under-replicated", "error", {"in_sync": "2", "replicas": "3"}),
+            *("a replica lags", "look at broker 2", None, "broker 2 is down", None, 1),
+        ),
+        total=17,
+    ),
+    "matrix": make_rows("cluster findings by_rule", ("calm", 17, {"under-replicated": 17})),
+    "causes": make_rows("cause rank findings clusters", ("broker 2 is down", 1, 17, 1)),
+    "next-leaders": make_rows(
+        "cluster next_leaders_most next_leaders_bound rack_next_leaders_most"
+        " rack_next_leaders_bound",
+        (HOSTILE, 31, 13, 37, 29),
+        total=2,
+    ),
+}
 
 SAMPLE = FleetPage(
     collection="20261121T030000Z",
@@ -73,84 +157,7 @@ SAMPLE = FleetPage(
         DriftPoint("20261120T030000Z", 2, 1, 11, 1, 1_199),
         DriftPoint("20261121T030000Z", 3, 0, 3, 2, 1_234),
     ),
-    topics=Kept(
-        (
-            TopicSkew(HOSTILE, "shop.orders", 12, 8, 11, "update"),
-            TopicSkew(HOSTILE, "shop.clicks", 24, 10, 9),
-            TopicSkew("calm", "audit.log", 9, 2, 2),
-        ),
-        total=4_321,
-    ),
-    changes=Kept(
-        (
-            ChangeLine(
-                HOSTILE,
-                "audit.log",
-                "refuse",
-                "",
-                reasons=("12 → 8 partitions: Kafka cannot remove partitions",),
-                rules=("partitions-never-shrink",),
-                place="topics/audit.yaml:6",
-            ),
-            ChangeLine(HOSTILE, "shop.orders", "update", "6 → 12 partitions", ("ordering",)),
-        ),
-        total=2,
-    ),
-    moves=Kept(
-        (
-            MovesLine("down", 0, 0, 0, 0, None, None, reasons=("no answer [unreachable]",)),
-            MovesLine(HOSTILE, 12, 340, 510, 7 * 2**40, 93_600, 0.842, (7, 8), refused=2),
-        ),
-        total=3,
-    ),
     health=HealthTotals(2, 1, 9, 1, 1, dict.fromkeys(COUNTS, 1)),
-    problems=Kept(
-        (
-            ProblemLine("offline", HOSTILE, "shop.orders", "shop", 2, 12, (2, 3)),
-            ProblemLine("below min.insync.replicas", HOSTILE, "shop.clicks", None, 1, 24, (2,)),
-        ),
-        total=3,
-    ),
-    inventory=Kept(
-        (
-            TopicLine(
-                HOSTILE,
-                "shop.orders",
-                "shop",
-                12,
-                (3, 3),
-                5 * 2**30,
-                (("retention.ms", "3024000000"),),
-                "12 → 24 partitions",
-                "20261120T030000Z",
-                "topic-grown",
-            ),
-            TopicLine("calm", HOSTILE, None, 9, (2, 3), None),
-        ),
-        total=1_246,
-    ),
-    trend=(
-        TrendPoint("20261120T030000Z", 4, 1_245, 5_670, 7 * 2**40, None, None, None, None),
-        TrendPoint("20261121T030000Z", 4, 1_246, 5_678, 8 * 2**40, 2, 1, 9, 1),
-    ),
-    audit=AuditSummary(
-        (RuleCount("under-replicated", "error", 17, 2),),
-        Kept(
-            (
-                FindingLine(
-                    "calm",
-                    HOSTILE,
-                    "under-replicated",
-                    "error",
-                    "in_sync 2, replicas 3",
-                    "a replica lags",
-                    "look at broker 2",
-                ),
-            ),
-            total=17,
-        ),
-        Kept((MatrixLine("calm", 17, {"under-replicated": 17}),), total=1),
-        (CauseCount("broker 2 is down", 1, 17, 1),),
-        Kept((NextLeadersLine(HOSTILE, 31, 13, 37, 29),), total=2),
-    ),
+    audited=True,
+    tables=TABLES,
 )

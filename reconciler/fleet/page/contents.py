@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reconciler.errors import Location, escape_unprintable
 from reconciler.fleet.health import Health
-from reconciler.fleet.page.live import HealthTotals, ProblemLine, TopicLine, TrendPoint
 from reconciler.model.plan import RefusedField
 from reconciler.show.wording import view_configs, view_refused
 from reconciler.units import count, describe_value
@@ -17,14 +16,14 @@ from reconciler.units import count, describe_value
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    Row = Mapping[str, Any]
+    """A row of a table, by the names of its query's columns."""
+
 T_co = TypeVar("T_co", covariant=True)
 
 MOST_CLUSTERS = 300
 MOST_BROKERS = 3_000
 """Of all clusters together; a cluster has all of its brokers drawn, or none."""
-
-MOST_ROWS = 500
-"""In each table of topics, changes or findings."""
 
 MOST_COLLECTIONS = 60
 MOST_LETTERS = 400
@@ -138,124 +137,18 @@ class DriftPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicSkew:
-    """The skew of a topic: max − min over the brokers that are alive.
+class HealthTotals:
+    """The current problems of the fleet, and the number of clusters that have each.
 
-    `action` is the action of the plan on the topic, if there is one.
+    Units: partitions; brokers; log directories; clusters. Only clusters that were read are counted.
     """
 
-    cluster: str
-    topic: str
-    partitions: int
-    leader_skew: int
-    replica_skew: int
-    action: str | None = None
-    owner: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeLine:
-    """One topic that a plan changes or refuses."""
-
-    cluster: str
-    topic: str
-    action: str
-    what: str
-    risks: tuple[str, ...] = ()
-    reasons: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
-    place: str = ""
-    owner: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MovesLine:
-    """A cluster's plan of moves. `reasons` says what is refused, or why there is no plan.
-
-    `seconds` and `peak_share` are None if they are unknown.
-    """
-
-    cluster: str
-    topics: int
-    partitions: int
-    replicas: int
-    copied_bytes: int
-    seconds: int | None
-    peak_share: float | None
-    drained: tuple[int, ...] = ()
-    refused: int = 0
-    reasons: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FindingLine:
-    """One finding of an audit. `rank` is 1 for what comes first; None without ranks."""
-
-    cluster: str
-    topic: str
-    rule: str
-    severity: str
-    evidence: str
-    what: str
-    way_out: str
-    owner: str = ""
-    cause: str = ""
-    fixed_by: str = ""
-    rank: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RuleCount:
-    """The number of findings of a rule, and of clusters with one."""
-
-    rule: str
-    severity: str
-    findings: int
-    clusters: int
-
-
-@dataclass(frozen=True, slots=True)
-class CauseCount:
-    """The number of findings of a cause, and of clusters with one; the best rank first."""
-
-    cause: str
-    rank: int
-    findings: int
-    clusters: int
-
-
-@dataclass(frozen=True, slots=True)
-class MatrixLine:
-    """The number of findings of one cluster, by rule."""
-
-    cluster: str
-    findings: int
-    by_rule: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class NextLeadersLine:
-    """The most leaders that one broker takes over if a broker, or a rack, is lost; with bounds."""
-
-    cluster: str
-    most: int
-    bound: int
-    rack_most: int
-    rack_bound: int
-
-
-@dataclass(frozen=True, slots=True)
-class AuditSummary:
-    """The summary of an audit: counts by rule, the most severe findings, and next leaders.
-
-    `next_leaders` and `causes` are empty for an audit of an earlier release.
-    """
-
-    rules: tuple[RuleCount, ...] = ()
-    findings: Kept[FindingLine] = Kept()
-    matrix: Kept[MatrixLine] = Kept()
-    causes: tuple[CauseCount, ...] = ()
-    next_leaders: Kept[NextLeadersLine] = Kept()
+    offline: int = 0
+    unwritable: int = 0
+    under_replicated: int = 0
+    brokers_down: int = 0
+    directories_offline: int = 0
+    clusters: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +167,10 @@ class FleetTotals:
 
 @dataclass(frozen=True, slots=True)
 class FleetPage:
-    """The entire content of a page. `made_at` is in UTC; `audit` is None if there was none."""
+    """The entire content of a page. `made_at` is in UTC.
+
+    `tables` has the rows of each table with a query, by its name.
+    """
 
     collection: str
     made_at: str
@@ -282,14 +178,13 @@ class FleetPage:
     totals: FleetTotals
     clusters: Kept[ClusterLine]
     health: HealthTotals = field(default_factory=HealthTotals)
-    problems: Kept[ProblemLine] = Kept()
-    inventory: Kept[TopicLine] = Kept()
-    trend: tuple[TrendPoint, ...] = ()
     drift: tuple[DriftPoint, ...] = ()
-    topics: Kept[TopicSkew] = Kept()
-    changes: Kept[ChangeLine] = Kept()
-    moves: Kept[MovesLine] = Kept()
-    audit: AuditSummary | None = None
+    audited: bool = False
+    tables: Mapping[str, Kept[Row]] = field(default_factory=dict)
+
+    def rows(self, table: str) -> tuple[Row, ...]:
+        """Return the rows of a table with a query."""
+        return self.tables[table].rows if table in self.tables else ()
 
 
 _COLLECTION = "%Y%m%dT%H%M%SZ"
@@ -321,19 +216,19 @@ def say_share(part: int, whole: int) -> str:
     return f"{percent:.1f}".removesuffix(".0") + " %"
 
 
-def describe_change_row(row: Mapping[str, Any]) -> str:
+def describe_change_row(row: Row) -> str:
     """Describe the change, or the refused change, of a row of `changes` in the words of a plan."""
     said = map(_say_refused, row["refused_change"] or ())
     return ", ".join(said) or ", ".join(_list_differences(row)) or ", ".join(row["steps"] or ())
 
 
-def _say_refused(row: Mapping[str, Any]) -> str:
+def _say_refused(row: Row) -> str:
     where = Location(row["file"], row["line"])
     field = view_refused(RefusedField(row["path"], row["before"], row["after"], where))
     return f"{field.name} {field.words} ({field.place})"
 
 
-def _list_differences(row: Mapping[str, Any]) -> Iterator[str]:
+def _list_differences(row: Row) -> Iterator[str]:
     before, after = row["partitions_before"], row["partitions_after"]
     if before is None and after is not None:
         yield count(after, "partition")

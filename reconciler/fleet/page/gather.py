@@ -1,68 +1,59 @@
-"""From the lake to the contents of the page: Spark aggregates what grows with the fleet."""
+"""From the lake to the content of the page: Spark aggregates what grows with the fleet."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from functools import reduce
-from operator import and_
-from typing import TYPE_CHECKING, TypeVar
+from string import Formatter
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
 from reconciler.fleet.caching import caching
-from reconciler.fleet.health import Health, find_unhealthy_topics
+from reconciler.fleet.health import (
+    COUNTS,
+    Health,
+    count_health,
+    find_unhealthy_topics,
+    judge_health,
+)
 from reconciler.fleet.lake.attempts import AUDIT, PLAN, PLANNED, READ
+from reconciler.fleet.lake.inventory import find_chain
 from reconciler.fleet.page.contents import (
     MOST_BROKERS,
     MOST_CLUSTERS,
     MOST_COLLECTIONS,
-    MOST_ROWS,
-    AuditSummary,
     BrokerLoad,
-    ChangeLine,
     ClusterLine,
     DriftPoint,
     FleetPage,
     FleetTotals,
+    HealthTotals,
     Kept,
-    MovesLine,
     PlanTotals,
     Standing,
-    TopicSkew,
     cut,
-    describe_change_row,
-)
-from reconciler.fleet.page.gather_live import (
-    find_history,
-    find_owners,
-    follow_trend,
-    gather_health,
-    list_problems,
-    list_topics,
 )
 from reconciler.fleet.page.measures import (
     count_loads,
-    gather_findings,
-    gather_next_leaders,
     measure_topics,
     select_user_partitions,
 )
+from reconciler.fleet.page.table import find_rows
+from reconciler.fleet.page.tables import ACTIONS, TABLES
 from reconciler.fleet.sound import read_collection
+from reconciler.fleet.tracing import read_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     from reconciler.fleet.lake.attempts import Published
     from reconciler.fleet.lake.lake import Lake
-
-Line = TypeVar("Line", TopicSkew, ChangeLine)
-
-ACTIONS = ("refuse", "delete", "update", "create")
-"""The actions of a plan on a topic, the most urgent first."""
+    from reconciler.fleet.page.table import Ask
 
 _ORDER = tuple(Standing)
 _HEALTH = tuple(Health)
@@ -85,24 +76,27 @@ def gather_page(
     planned, audited = (_find(lake, attempt, what) for what in (PLAN, AUDIT))
     announce(f"counting what the brokers of {attempt.collection} hold")
     state = read_collection(lake, attempt)
-    plans = lake.read(tables.PLANS, planned) if planned else None
-    clusters = _gather_clusters(state, plans)
-    announce("looking at the health of the clusters")
-    unhealthy = find_unhealthy_topics(state).persist()
-    totals, health = gather_health(state, unhealthy)
-    problems = list_problems(state, unhealthy)
-    unhealthy.unpersist()
-    clusters = [replace(c, health=health.get(c.name, Health.UNREAD)) for c in clusters]
-    announce("following the drift")
-    drift, drifts = _follow_drift(lake, attempt)
-    announce("measuring the topics")
-    changes = None
-    if planned is not None:  # remarks are no changes
-        changes = lake.read(tables.CHANGES, planned).where(F.col("action").isin(*ACTIONS))
-    topics = _find_worst(state, changes)
-    announce("listing topics, changes and findings")
-    history = find_history(lake, attempt)
-    events = history.get(tables.EVENTS.name)
+    asked = {**state, **_read_plans(lake, planned)}
+    clusters = _gather_clusters(state, asked.get("plans"))
+    with caching() as cache:
+        announce("looking at the health of the clusters")
+        asked["unhealthy"] = cache(find_unhealthy_topics(state))
+        totals, health = _gather_health(state, asked["unhealthy"])
+        clusters = [replace(c, health=health.get(c.name, Health.UNREAD)) for c in clusters]
+        announce("following the drift")
+        drift, drifts = _follow_drift(lake, attempt)
+        announce("measuring the topics")
+        measured = measure_topics(_pick_partitions(state), state["brokers"])
+        # A difference of one between brokers can be unavoidable.
+        asked["uneven_topics"] = cache(measured.where("leader_skew > 1 OR replica_skew > 1"))
+        announce("listing topics, changes and findings")
+        if audited is not None:
+            audit = (tables.FINDINGS, tables.BALANCE)
+            asked |= {table.name: lake.read(table, audited) for table in audit}
+        if find_chain(lake.list_published(), attempt.collection):
+            asked |= read_history(lake, attempt)
+        ask = _open_lake(lake.session, asked)
+        found = {table.name: find_rows(table, ask) for table in TABLES if table.query}
     ordered = sorted(
         clusters,
         key=lambda c: (
@@ -120,34 +114,58 @@ def gather_page(
         totals=_sum(clusters),
         clusters=Kept(_bound_brokers(shown), len(clusters)),
         health=totals,
-        problems=problems,
-        inventory=list_topics(state, changes, events),
-        trend=follow_trend(history),
         drift=drift,
-        topics=_name_owners(topics, state["specs"]),
-        changes=_name_owners(_list_changes(changes), state["specs"]),
-        moves=_list_moves(lake, planned) if planned else Kept(),
-        audit=_summarise_audit(lake, audited) if audited else None,
+        audited=audited is not None,
+        tables=found,
     )
-
-
-def _name_owners(kept: Kept[Line], specs: DataFrame) -> Kept[Line]:
-    """Add the owners of topics."""
-    owners = find_owners(specs, {(row.cluster, row.topic) for row in kept.rows})
-    rows = (replace(row, owner=owners.get((row.cluster, row.topic))) for row in kept.rows)
-    return Kept(tuple(rows), kept.total)
-
-
-def _summarise_audit(lake: Lake, audited: Published) -> AuditSummary:
-    found = gather_findings(lake.read(tables.FINDINGS, audited))
-    followed = gather_next_leaders(lake.read(tables.BALANCE, audited))
-    return replace(found, next_leaders=followed)
 
 
 def _find(lake: Lake, attempt: Published, what: str) -> Published | None:
     """Return the plan or audit of a collection, if there is one."""
     made = (a for a in lake.list_attempts(what) if a.collection == attempt.collection)
     return next(made, None)
+
+
+def _read_plans(lake: Lake, planned: Published | None) -> dict[str, DataFrame]:
+    if planned is None:
+        return {}
+    changes = lake.read(tables.CHANGES, planned)
+    return {
+        "plans": lake.read(tables.PLANS, planned),
+        "changes": changes.where(F.col("action").isin(*ACTIONS)),  # remarks are no changes
+        "move_plans": lake.read(tables.MOVE_PLANS, planned),
+    }
+
+
+def _open_lake(session: SparkSession, asked: Mapping[str, DataFrame]) -> Ask:
+    """Return what runs the SQL of a table. It has no rows if a table that it names is missing."""
+
+    def ask(query: str, topics: Sequence[tuple[str, str]] | None) -> list[dict[str, Any]]:
+        names = {name for _, name, _, _ in Formatter().parse(query) if name}
+        if not names <= asked.keys():
+            return []
+        named: dict[str, Any] = {name: asked[name] for name in names}
+        if topics is not None:
+            # They are some thousands at most, so they are sent along.
+            columns = [[cluster for cluster, _ in topics], [topic for _, topic in topics]]
+            keys = pa.table(columns, names=["cluster", "topic"])
+            chosen = F.broadcast(session.createDataFrame(keys))
+            for name, rows in named.items():
+                named[name] = rows.join(chosen, keys.column_names, how="left_semi")
+        return [row.asDict(recursive=True) for row in session.sql(query, **named).collect()]
+
+    return ask
+
+
+def _gather_health(
+    state: Mapping[str, DataFrame], unhealthy: DataFrame
+) -> tuple[HealthTotals, Mapping[str, Health]]:
+    """Return the problems of the fleet, and the health of each cluster of the readings."""
+    rows = count_health(state, unhealthy).collect()
+    totals = {name: sum(row[name] or 0 for row in rows) for name in COUNTS}
+    clusters = {name: sum(bool(row[name]) for row in rows) for name in COUNTS}
+    health = {row["cluster"]: judge_health(row.asDict()) for row in rows}
+    return HealthTotals(**totals, clusters=clusters), health
 
 
 def _gather_clusters(
@@ -295,77 +313,4 @@ def _sum_drift(collection: str, rows: Sequence[Row]) -> DriftPoint:
         changed=sum(plan.changed for plan in plans),
         refused=sum(plan.refused for plan in plans),
         unchanged=sum(plan.unchanged for plan in plans),
-    )
-
-
-def _find_worst(state: Mapping[str, DataFrame], changes: DataFrame | None) -> Kept[TopicSkew]:
-    """Return the least even topics. A difference of one between brokers can be unavoidable."""
-    measured = measure_topics(_pick_partitions(state), state["brokers"])
-    order = (F.desc("leader_skew"), F.desc("replica_skew"), "cluster", "topic")
-    with caching() as cache:
-        uneven = cache(measured.where((F.col("leader_skew") > 1) | (F.col("replica_skew") > 1)))
-        worst = uneven.orderBy(*order).limit(MOST_ROWS).collect()
-        total = uneven.count()
-    actions: dict[tuple[str, str], str] = {}
-    if changes is not None and worst:
-        # A filter by names, not a join: `worst` is a few hundred rows at most.
-        names = sorted({row["topic"] for row in worst})
-        found = changes.where(F.col("topic").isin(names)).select("cluster", "topic", "action")
-        actions = {_key(row): row["action"] for row in found.collect()}
-    rows = (TopicSkew(**row.asDict(), action=actions.get(_key(row))) for row in worst)
-    return Kept(tuple(rows), total)
-
-
-def _key(row: Row) -> tuple[str, str]:
-    return row["cluster"], row["topic"]
-
-
-def _list_moves(lake: Lake, planned: Published) -> Kept[MovesLine]:
-    """Return the plans of moves that say something, those that copy the most first."""
-    if tables.MOVE_PLANS.name not in planned.rows:
-        return Kept()  # plans of an earlier release
-    rows = lake.read(tables.MOVE_PLANS, planned).drop("plan")
-    nothing = (F.col(name) == 0 for name in ("changed", "cordons", "refused"))
-    idle = reduce(and_, nothing, F.size("refusals") == 0)
-    rows = rows.where((F.col("status") != PLANNED) | ~idle)
-    shown = rows.orderBy(F.desc_nulls_first("copied_bytes"), "cluster").limit(MOST_ROWS).collect()
-    return Kept(tuple(map(_describe_moves, shown)), rows.count())
-
-
-def _describe_moves(row: Row) -> MovesLine:
-    failed = [f"{row['error']} [{row['status']}]"] if row["status"] != PLANNED else []
-    return MovesLine(
-        cluster=row["cluster"],
-        topics=row["changed"] or 0,
-        partitions=row["partitions"] or 0,
-        replicas=row["replicas"] or 0,
-        copied_bytes=row["copied_bytes"] or 0,
-        seconds=row["seconds"],
-        peak_share=row["peak_share"],
-        drained=tuple(row["drained"] or ()),
-        refused=row["refused"] or 0,
-        reasons=tuple(map(cut, [*failed, *(row["refusals"] or ())])),
-    )
-
-
-def _list_changes(changes: DataFrame | None) -> Kept[ChangeLine]:
-    """Return the changes: first the refused ones, then by the number of their risks."""
-    if changes is None:
-        return Kept()
-    rank = F.array_position(F.array(*map(F.lit, ACTIONS)), F.col("action"))
-    order = (rank, F.desc(F.size("risks")), F.col("cluster"), F.col("topic"))
-    rows = changes.drop("assignment").orderBy(*order).limit(MOST_ROWS).collect()
-    return Kept(tuple(map(_describe_row, rows)), changes.count())
-
-
-def _describe_row(row: Row) -> ChangeLine:
-    return ChangeLine(
-        cluster=row["cluster"],
-        topic=row["topic"],
-        action=row["action"],
-        what=cut(describe_change_row(row.asDict())),
-        risks=tuple(row["risks"] or ()),
-        reasons=tuple(map(cut, row["reasons"] or ())),
-        rules=tuple(row["refusals"] or ()),
-        place=f"{row['file']}:{row['line']}" if row["file"] else "",
     )

@@ -16,10 +16,7 @@ from urllib.parse import quote
 
 from reconciler.errors import escape_unprintable
 from reconciler.fleet.health import Health
-from reconciler.fleet.page.cells import amount_cell
 from reconciler.fleet.page.contents import Standing, say_share, say_when
-from reconciler.fleet.page.listing import Listings, number_clusters
-from reconciler.fleet.page.live import PROBLEMS
 from reconciler.fleet.page.pictures import (
     STYLES,
     describe_drift,
@@ -29,16 +26,18 @@ from reconciler.fleet.page.pictures import (
     draw_sparkline,
     draw_tile,
 )
+from reconciler.fleet.page.table import fill_table, say_number
+from reconciler.fleet.page.tables import PROBLEMS, TABLES, TREND
 from reconciler.units import approximate_size, count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from reconciler.fleet.page.cells import Listing
     from reconciler.fleet.page.contents import BrokerLoad, ClusterLine, FleetPage
+    from reconciler.fleet.page.table import Listing
 
 NO_RACK = "no rack"
 
@@ -47,8 +46,8 @@ def render_page(page: FleetPage) -> str:
     """Render the page as HTML. Same fleet, same bytes."""
     script = _read("page.js")
     places = number_clusters(page.clusters.rows)
-    lists = Listings(page, places)
-    style = _read("page.css") + label_cells(lists.all())
+    lists = {table.name: fill_table(table, page) for table in TABLES}
+    style = _read("page.css") + label_cells(lists.values())
     # Names in the page come from clusters. If one got past the escaping, a browser would still run
     # no script but ours, and send no request.
     policy = (
@@ -76,6 +75,15 @@ def render_page(page: FleetPage) -> str:
     )
 
 
+def number_clusters(clusters: Iterable[ClusterLine]) -> Mapping[str, str]:
+    """Return the anchor of each cluster whose brokers are on the page.
+
+    A name can contain any character, so an anchor has a number instead.
+    """
+    shown = (cluster for cluster in clusters if cluster.brokers)
+    return {cluster.name: f"cluster-{number}" for number, cluster in enumerate(shown, 1)}
+
+
 def _open_templates() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -98,7 +106,7 @@ def _open_templates() -> Environment:
         "when": say_when,
         "count": count,
         "drawn": _trust,
-        "size": lambda amount: "–" if amount is None else approximate_size(amount),
+        "size": _say_size,
     }
     return templates
 
@@ -130,9 +138,9 @@ def label_cells(listings: Iterable[Listing]) -> str:
     come from the lake: every character that is not a letter, a digit or a sign is escaped.
     """
     rules = [
-        f'#{listing.name} td:nth-child({place})::before {{ content: "{_escape(column.title)}"; }}'
-        for listing in listings
-        for place, column in enumerate(listing.columns, 1)
+        f'#{one.table.name} td:nth-child({place})::before {{ content: "{_escape(column.title)}"; }}'
+        for one in listings
+        for place, column in enumerate(one.columns, 1)
     ]
     return "@media (max-width: 40rem) {\n" + "\n".join(rules) + "\n}\n"
 
@@ -166,18 +174,18 @@ def _list_problems(page: FleetPage) -> Iterator[tuple[int, str, str, str]]:
 
 def _list_trends(page: FleetPage) -> Iterator[tuple[str, str, str]]:
     """Yield what has a trend: its noun, the last value, and its picture."""
-    if len(page.trend) < 2:
+    trend = page.rows(TREND.name)[::-1]
+    if len(trend) < 2:
         return
-    last = page.trend[-1]
-    for name, noun in (*PROBLEMS.items(), ("brokers_down", "brokers down"), ("topics", "topics")):
-        yield _draw_trend(page, name, noun, amount_cell(getattr(last, name)).text)
-    yield _draw_trend(page, "partitions", "partitions", f"{last.partitions:,}")
-    size = "–" if last.size_bytes is None else approximate_size(last.size_bytes)
-    yield _draw_trend(page, "size_bytes", "bytes", size)
+    nouns = {**PROBLEMS, "brokers_down": "brokers down", "topics": "topics"}
+    for name, noun in {**nouns, "partitions": "partitions", "size_bytes": "bytes"}.items():
+        say = _say_size if name == "size_bytes" else say_number
+        numbers = [point[name] for point in trend]
+        yield noun, say(numbers[-1]), draw_sparkline(numbers, noun)
 
 
-def _draw_trend(page: FleetPage, name: str, noun: str, last: str) -> tuple[str, str, str]:
-    return noun, last, draw_sparkline([getattr(point, name) for point in page.trend], noun)
+def _say_size(amount: int | None) -> str:
+    return "–" if amount is None else approximate_size(amount)
 
 
 def _list_figures(page: FleetPage) -> Iterator[tuple[str, str, str]]:

@@ -12,17 +12,15 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from sample_page import HOSTILE, SAMPLE
+from sample_page import HOSTILE, SAMPLE, make_rows
 
 from reconciler.fleet.page.contents import (
     MOST_BROKERS,
-    AuditSummary,
     BrokerLoad,
     FleetPage,
     FleetTotals,
     Kept,
     PlanTotals,
-    RuleCount,
 )
 from reconciler.fleet.page.html import render_page
 
@@ -163,11 +161,11 @@ def test_the_largest_page_is_bounded() -> None:
     large = replace(cluster, brokers=brokers, plan=plan, drifts=(12_345,) * 60)
     clusters = tuple(replace(large, name=f"production-europe-{n:03}") for n in range(150))
     assert len(brokers) * len(clusters) == MOST_BROKERS
+    long = {name: Kept((SAMPLE.rows(name)[0],) * 500, 400_000) for name in ("topics", "changes")}
     full = replace(
         SAMPLE,
         clusters=Kept(clusters, 150),
-        topics=Kept((SAMPLE.topics.rows[0],) * 500, 400_000),
-        changes=Kept((SAMPLE.changes.rows[0],) * 500, 400_000),
+        tables={**SAMPLE.tables, **long},
         drift=SAMPLE.drift * 20,
     )
     assert len(render_page(full).encode()) < 3_000_000
@@ -200,9 +198,9 @@ def test_every_cell_has_the_title_of_its_column_on_a_narrow_screen(page: Reading
 
 
 def test_a_rule_is_a_label_and_never_a_style() -> None:
-    rule = RuleCount('x"; } </style><script>', "error", 1, 1)
-    texts = Reading(render_page(replace(SAMPLE, audit=AuditSummary((rule,))))).find("script")
-    assert len(texts) == 1
+    rules = make_rows("severity rule findings clusters", ("error", 'x"; } </style><script>', 1, 1))
+    made = replace(SAMPLE, tables={**SAMPLE.tables, "rules": rules})
+    assert len(Reading(render_page(made)).find("script")) == 1
 
 
 def test_problems_link_to_their_rows(page: Reading) -> None:
@@ -222,10 +220,11 @@ def test_plans_of_moves_are_listed_with_their_cost(page: Reading) -> None:
     assert "no answer [unreachable]" in shown
 
 
-def test_an_audit_of_an_earlier_release_has_no_next_leaders() -> None:
-    audit = AuditSummary()
-    texts = Reading(render_page(replace(SAMPLE, audit=audit))).texts
+def test_an_audit_without_rows_says_so() -> None:
+    texts = Reading(render_page(replace(SAMPLE, tables={}))).texts
     assert "This audit counted no next leaders." in texts
+    assert texts.count("No finding.") == 3
+    assert "Findings by cause" not in texts
 
 
 HIDDEN = "\u202e\u200b\u2066\u00ad\U000e0041\x9b"
@@ -238,10 +237,10 @@ def hide_in(value: Any) -> Any:
         return value
     if isinstance(value, str):
         return value if re.fullmatch(r"\d{8}T\d{6}Z", value) else f"{value}{HIDDEN}x"
-    if isinstance(value, tuple):
-        return tuple(map(hide_in, value))
+    if isinstance(value, tuple | list):
+        return type(value)(map(hide_in, value))
     if isinstance(value, Mapping):
-        return {hide_in(key): hide_in(item) for key, item in value.items()}
+        return {key: hide_in(item) for key, item in value.items()}
     if is_dataclass(value):
         parts = {one.name: hide_in(getattr(value, one.name)) for one in fields(value) if one.init}
         return replace(value, **parts)  # type: ignore[type-var]
