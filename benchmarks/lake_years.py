@@ -39,9 +39,9 @@ from reconciler.fleet.generator.state import (
 )
 from reconciler.fleet.generator.topics import draw_cluster_topics
 from reconciler.fleet.lake.attempts import HISTORY, PLAN, STATE, publish_now, start_attempt
-from reconciler.fleet.lake.care import compact_lake
 from reconciler.fleet.lake.inventory import choose_kept
 from reconciler.fleet.lake.lake import Lake
+from reconciler.fleet.lake.maintenance import compact_lake
 from reconciler.fleet.lake.stores import LocalStore
 from reconciler.fleet.rows import make_table, write_specs
 from reconciler.fleet.session import Engine, open_session

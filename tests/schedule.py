@@ -39,7 +39,7 @@ LONGEST = (
     "e2e/test_one_writer.py",
     "e2e/test_second_signal.py",
     "e2e/test_story.py",
-    "fleet/test_lake_care.py",
+    "fleet/test_lake_maintenance.py",
     "fleet/test_run.py",
     "fleet/test_recomputed.py",
     "fleet/test_faults.py",

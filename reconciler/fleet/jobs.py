@@ -11,6 +11,7 @@ from reconciler.fleet.audit.audit import Earlier, audit_fleet
 from reconciler.fleet.audit.causes import Pending
 from reconciler.fleet.audit.topics import make_expectations
 from reconciler.fleet.caching import caching, computing
+from reconciler.fleet.complete import read_collection
 from reconciler.fleet.lake.attempts import AUDIT, PLAN, READ, decode_commit, read_time
 from reconciler.fleet.planning import (
     join_tables,
@@ -20,7 +21,6 @@ from reconciler.fleet.planning import (
     take_move_plans,
 )
 from reconciler.fleet.rows import make_table
-from reconciler.fleet.sound import read_collection
 from reconciler.fleet.source.kafka_metadata import settle_readings
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _read_earlier(lake: Lake, attempt: Published) -> Earlier | None:
     before = [one for one in lake.list_attempts() if read_time(one.collection) <= latest]
     if not before:
         return None
-    frames, _ = lake.read_sound([tables.PARTITIONS], before[-1:])
+    frames, _ = lake.read_complete([tables.PARTITIONS], before[-1:])
     since = read_time(attempt.collection) - read_time(before[-1].collection)
     days = since / timedelta(days=1)
     return Earlier(before[-1].collection, frames[tables.PARTITIONS.name], days)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
+from reconciler.fleet.complete import read_collection
 from reconciler.fleet.health import COUNTS, count_health
 from reconciler.fleet.history.growth import find_drift
 from reconciler.fleet.lake.attempts import AUDIT, PLAN, PLANNED, READ, read_time
-from reconciler.fleet.sound import read_collection
 from reconciler.metrics.catalogue import Sample
 from reconciler.metrics.figures import ACTIONS, ClusterFigures, list_samples
 

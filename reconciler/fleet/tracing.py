@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Finding, LakeError
 from reconciler.fleet import tables
 from reconciler.fleet.caching import computing
+from reconciler.fleet.complete import read_collections
 from reconciler.fleet.health import BY_COLLECTION, count_health
 from reconciler.fleet.history.events import find_events
 from reconciler.fleet.history.growth import extend_growth, find_drift, measure_growth, measure_trend
@@ -23,7 +24,6 @@ from reconciler.fleet.history.readings import describe_read_topics, number_readi
 from reconciler.fleet.lake.attempts import HISTORY, PLAN
 from reconciler.fleet.lake.inventory import find_chain, find_last_readings
 from reconciler.fleet.lake.storage import PARQUET
-from reconciler.fleet.sound import read_collections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -116,7 +116,7 @@ def test_every_happening_is_one_event(lake: Lake, traced: Published) -> None:
 
 
 def test_every_event_there_is_has_its_example() -> None:
-    elsewhere = {"cluster-rebuilt", "cluster-renamed"}  # test_lake_care.py
+    elsewhere = {"cluster-rebuilt", "cluster-renamed"}  # test_lake_maintenance.py
     assert {event for _, _, event, *_ in EXPECTED} == set(EVENT_KINDS) - elsewhere
 
 

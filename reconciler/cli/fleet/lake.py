@@ -98,7 +98,7 @@ def check(root: str, form: str, engine: Engine) -> int:
     The attempts that count are checked, as `list` shows them. Exits 1 if rows are missing, and
     names them.
     """
-    from reconciler.fleet.lake.care import check_lake
+    from reconciler.fleet.lake.maintenance import check_lake
 
     with spark_job(engine) as job:
         proof = check_lake(open_lake(job.session, root, form), job.announce)
@@ -163,7 +163,7 @@ def compact(root: str, form: str, engine: Engine) -> int:
     The files that were merged go a day later, with the next job. Delta and Iceberg merge theirs by
     their own commands.
     """
-    from reconciler.fleet.lake.care import compact_lake
+    from reconciler.fleet.lake.maintenance import compact_lake
     from reconciler.fleet.tracing import MOST_PARTS, fold_history
 
     with spark_job(engine) as job:

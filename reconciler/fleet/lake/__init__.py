@@ -9,7 +9,7 @@ how many rows of each cluster each table has. This publishes the attempt: nothin
 and every read counts the rows again. A collection that is made twice has two attempts; the newest
 one counts. docs/decisions/0009 says why, and what holds for other stores.
 
-Belongs here: names of attempts, publications, locks, and how tables are written and read, and
-the care of all this: what a lake holds, whether it is whole, and what may go.
+Belongs here: names of attempts, publications, locks, how tables are written and read, and
+maintenance: what a lake holds, whether it is complete, and what may go.
 Forbidden here: what the tables mean.
 """

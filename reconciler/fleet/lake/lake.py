@@ -126,14 +126,14 @@ class Lake:
         self, wanted: Sequence[LakeTable], attempts: Sequence[Published]
     ) -> dict[str, DataFrame]:
         """Return several tables as `read_all` does. Errors: LakeError. Cost: a job for all."""
-        frames, damages = self.read_sound(wanted, attempts)
+        frames, damages = self.read_complete(wanted, attempts)
         if damages:
             more = [f"and {len(damages) - NAMED:,} more"] if len(damages) > NAMED else []
             said = "; ".join([*(damage.what for damage in damages[:NAMED]), *more])
             raise _fail(LAKE_ROWS, said, self._suggest({one.collection for one in damages}))
         return frames
 
-    def read_sound(
+    def read_complete(
         self, wanted: Sequence[LakeTable], attempts: Sequence[Published]
     ) -> tuple[dict[str, DataFrame], list[Damage]]:
         """Return tables of collections without damaged clusters, and the damages.

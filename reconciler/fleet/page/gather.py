@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
 from reconciler.fleet.caching import caching
+from reconciler.fleet.complete import read_collection
 from reconciler.fleet.health import (
     COUNTS,
     Health,
@@ -43,7 +44,6 @@ from reconciler.fleet.page.measures import (
 )
 from reconciler.fleet.page.table import find_rows
 from reconciler.fleet.page.tables import ACTIONS, TABLES
-from reconciler.fleet.sound import read_collection
 from reconciler.fleet.tracing import read_history
 
 if TYPE_CHECKING:

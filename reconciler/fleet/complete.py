@@ -36,7 +36,7 @@ def read_collections(
     """
     counts = (attempt.rows.get(table.name, {}) for attempt in attempts for table in wanted)
     size_shuffles(lake.session, sum(sum(of.values()) for of in counts))
-    frames, damages = lake.read_sound(wanted, attempts)
+    frames, damages = lake.read_complete(wanted, attempts)
     said: dict[tuple[str, str], str] = {}
     for damage in damages:
         what = f"{damage.what}; collect again, or restore the files"

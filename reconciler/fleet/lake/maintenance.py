@@ -1,4 +1,4 @@
-"""The care of a lake: a proof that every collection is whole, and fewer files in each."""
+"""Maintenance of a lake: a check that every collection is complete, and fewer files in each."""
 
 from __future__ import annotations
 

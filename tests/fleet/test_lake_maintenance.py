@@ -1,4 +1,4 @@
-"""The care of a lake: what it holds, that it is whole, what goes, and fewer files."""
+"""Maintenance of a lake: what it holds, that it is complete, what goes, and fewer files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from small_fleets import make_state
 from reconciler.cli.app import run
 from reconciler.fleet import tables
 from reconciler.fleet.lake.attempts import read_time
-from reconciler.fleet.lake.care import compact_lake
 from reconciler.fleet.lake.inventory import choose_kept, find_chain
 from reconciler.fleet.lake.lake import Lake
+from reconciler.fleet.lake.maintenance import compact_lake
 from reconciler.fleet.tracing import fold_history, keep_collections, read_history, trace_collections
 
 if TYPE_CHECKING:
