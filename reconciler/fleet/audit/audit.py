@@ -31,6 +31,7 @@ from reconciler.fleet.audit.checks import (
     check_rack_names,
     check_readings,
     find_metric_collisions,
+    find_missing,
     find_outliers,
     find_thin_internal,
 )
@@ -43,7 +44,6 @@ from reconciler.fleet.audit.moves import (
 )
 from reconciler.fleet.audit.next_leaders import count_next_leaders
 from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, apply_checks
-from reconciler.fleet.audit.stages import find_missing
 from reconciler.fleet.audit.topics import describe_clusters, describe_live_topics
 from reconciler.spec.forms import AuditForm
 
