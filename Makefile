@@ -24,7 +24,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-fleet test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows test-formats bench-balance bench-estate \
-	bench-read bench-apply bench-placement bench-rebalance bench-moves bench-fleet bench-lake campaign campaign-lake campaign-moves compare-peers compare-moves clean
+	bench-read bench-apply bench-placement bench-rebalance bench-moves bench-fleet bench-lake campaign campaign-lake campaign-moves compare-peers compare-moves structure clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -170,6 +170,9 @@ compare-peers: $(READY)  ## Compare ten edits by reconciler and by the other ins
 
 compare-moves: $(READY)  ## Compare drains and other moves by reconciler and by the other installed tools.
 	@PYTHONPATH=tests $(BIN)/python benchmarks/peers/compare_moves.py --record build/moves.json $(if $(TABLE),--table $(TABLE))
+
+structure: $(READY)  ## Show the size of the code in figures: modules, functions, imports, cycles.
+	@$(BIN)/python benchmarks/structure.py
 
 clean:  ## Remove what these targets created here.
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,9 +1,10 @@
 """The structure of the package in numbers, for one tree or several next to each other.
 
 `python benchmarks/structure.py [TREE …]` takes directories that hold a `reconciler/`, such as git
-worktrees of two commits. With `--follow` it also counts how control moves through the modules while
-one topic becomes a plan on invented brokers, one mistake becomes an annotation, and the first and
-the second partition of a topic are placed.
+worktrees of two commits; `make structure` shows this one. `--doubled` names what is defined twice,
+`--loaded` counts what the import of each package loads. `--follow` counts how control moves through
+the modules while one topic becomes a plan on invented brokers, one mistake becomes an annotation,
+and the first and the second partition of a topic are placed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from statistics import median, quantiles
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from types import UnionType
 
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 IMPORTS = ast.Import | ast.ImportFrom
@@ -99,36 +101,48 @@ def read_package(root: Path) -> tuple[Module, ...]:
 def measure(root: Path) -> Mapping[str, str]:
     """Return every static measure of a tree, by its label."""
     modules = read_package(root)
-    functions = [
-        (node, node.end_lineno - node.lineno + 1)
-        for module in modules
-        for node in ast.walk(module.tree)
-        if isinstance(node, FUNCTIONS) and node.end_lineno
-    ]
-    lengths = [length for _, length in functions]
+    functions = [f for module in modules for f in ast.walk(module.tree) if isinstance(f, FUNCTIONS)]
+    lengths = [f.end_lineno - f.lineno + 1 for f in functions if f.end_lineno]
     sizes = [module.lines for module in modules]
     small = sum(size < SMALL for size in sizes)
-    private, once = count_private_functions(modules)
-    doubled = find_doubled_names(modules)
+    once = count_used_once(modules, (f.name for f in functions))
+    private, private_once = count_private_functions(modules)
     return {
         "modules": f"{len(modules)}",
         f"modules under {SMALL} lines": f"{small}",
         "lines": f"{sum(sizes):,}",
         "lines of a module: median, 90th percentile, most": describe_sizes(sizes),
-        "functions": f"{len(lengths):,}",
+        "functions": f"{len(functions):,}",
         "lines of a function: median, 90th percentile, most": describe_sizes(lengths),
-        "private functions, used once": f"{private:,}, {once:,} ({once / private:.0%})",
+        "functions used once": f"{once:,} ({once / len(functions):.0%})",
+        "private functions, used once in their module": f"{private:,}, {private_once:,} "
+        f"({private_once / private:.0%})",
+        "import lines, of the lines of code": describe_imports(modules),
         "imports inside functions": f"{sum(map(count_inner_imports, modules))}",
-        "public names with several definitions": f"{len(doubled)}",
+        "public names with several definitions": f"{len(find_doubled_names(modules))}",
+        "class names with several definitions": f"{len(find_doubled_names(modules, ast.ClassDef))}",
+        "module names in several packages": f"{len(find_doubled_modules(modules))}",
+        "import cycles: when run, with imports for types": f"{len(find_cycles(modules))}, "
+        f"{len(find_cycles(modules, types=True))}",
         "comment lines": f"{sum(count_comments(module.text) for module in modules)}",
-        "modules in import cycles": f"{len(find_cycles(modules))}",
-        "imports of another package's internals": f"{count_reaches(modules)}",
     }
 
 
 def describe_sizes(sizes: Sequence[int]) -> str:
     """Return the median, the 90th percentile and the largest of some sizes."""
     return f"{median(sizes):.0f}, {quantiles(sizes, n=10)[-1]:.0f}, {max(sizes)}"
+
+
+def count_used_once(modules: Sequence[Module], names: Iterable[str]) -> int:
+    """Count the functions whose name occurs once in the package, as a name or as an attribute."""
+    used: Counter[str] = Counter()
+    for module in modules:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Name):
+                used[node.id] += 1
+            elif isinstance(node, ast.Attribute):
+                used[node.attr] += 1
+    return sum(used[name] == 1 for name in names)
 
 
 def count_private_functions(modules: Sequence[Module]) -> tuple[int, int]:
@@ -148,14 +162,53 @@ def count_private_functions(modules: Sequence[Module]) -> tuple[int, int]:
     return total, once
 
 
-def find_doubled_names(modules: Sequence[Module]) -> Mapping[str, Sequence[str]]:
+def find_doubled_names(
+    modules: Sequence[Module], kinds: UnionType | type = FUNCTIONS | ast.ClassDef
+) -> Mapping[str, Sequence[str]]:
     """Return each public function or class that several modules define, with these modules."""
     homes = defaultdict(list)
     for module in modules:
         for node in module.tree.body:
-            if isinstance(node, FUNCTIONS | ast.ClassDef) and not node.name.startswith("_"):
+            if isinstance(node, kinds) and not node.name.startswith("_"):
                 homes[node.name].append(module.name)
+    return keep_doubled(homes)
+
+
+def find_doubled_modules(modules: Sequence[Module]) -> Mapping[str, Sequence[str]]:
+    """Return each file name that several packages use, with the modules."""
+    homes = defaultdict(list)
+    for module in modules:
+        homes[module.name.rpartition(".")[2]].append(module.name)
+    return keep_doubled(homes)
+
+
+def keep_doubled(homes: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """Keep what has several homes, by name."""
     return {name: found for name, found in sorted(homes.items()) if len(found) > 1}
+
+
+def describe_imports(modules: Sequence[Module]) -> str:
+    """Return how many lines import, and their share of all that is no blank, comment or string."""
+    imports = code = 0
+    for module in modules:
+        nodes = list(ast.walk(module.tree))
+        imports += len(list_lines(node for node in nodes if isinstance(node, IMPORTS)))
+        strings = list_lines(n for n in nodes if isinstance(n, ast.Expr) and is_string(n.value))
+        code += sum(
+            bool(line.strip()) and not line.strip().startswith("#") and number not in strings
+            for number, line in enumerate(module.text.splitlines(), 1)
+        )
+    return f"{imports:,}, {imports / code:.1%}"
+
+
+def is_string(node: ast.expr) -> bool:
+    """Return whether an expression is a docstring, or a string below a constant."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def list_lines(nodes: Iterable[ast.stmt]) -> frozenset[int]:
+    """Return the lines that some statements fill."""
+    return frozenset(n for node in nodes for n in range(node.lineno, (node.end_lineno or 0) + 1))
 
 
 def count_inner_imports(module: Module) -> int:
@@ -170,8 +223,8 @@ def count_comments(text: str) -> int:
     return sum(t.type == tokenize.COMMENT and t.line.strip().startswith("#") for t in tokens)
 
 
-def list_imports(module: Module, known: frozenset[str]) -> Iterator[str]:
-    """Yield what a module imports of the package when it is imported: no types, no functions."""
+def list_imports(module: Module, known: frozenset[str], *, types: bool) -> Iterator[str]:
+    """Yield what the import of a module imports: nothing inside functions, types if asked for."""
     pending: list[ast.AST] = list(module.tree.body)
     while pending:
         node = pending.pop()
@@ -183,14 +236,19 @@ def list_imports(module: Module, known: frozenset[str]) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.If | ast.Try):
             typing = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-            pending += [] if typing else node.body
+            pending += node.body if types or not typing else []
 
 
-def find_cycles(modules: Sequence[Module]) -> frozenset[str]:
-    """Return the modules that, when imported, import themselves through others."""
+def find_cycles(modules: Sequence[Module], *, types: bool = False) -> frozenset[frozenset[str]]:
+    """Return the groups of modules that import one another, directly or through others."""
     known = frozenset(module.name for module in modules)
-    edges = {m.name: {i for i in list_imports(m, known) if i in known} for m in modules}
-    return frozenset(name for name in known if name in reach(edges, name))
+    edges = {m.name: set(list_imports(m, known, types=types)) & known for m in modules}
+    reached = {name: reach(edges, name) for name in known}
+    return frozenset(
+        frozenset(other for other in reached[name] if name in reached[other])
+        for name in known
+        if name in reached[name]
+    )
 
 
 def reach(edges: Mapping[str, set[str]], start: str) -> set[str]:
@@ -202,25 +260,6 @@ def reach(edges: Mapping[str, set[str]], start: str) -> set[str]:
             seen.add(node)
             pending += edges[node]
     return seen
-
-
-def count_reaches(modules: Sequence[Module]) -> int:
-    """Count imports, those for types included, that go past another package's `__init__`."""
-    known = {module.name for module in modules}
-    packages = {name.split(".")[1] for name in known if name.count(".") >= 2}
-    found = set()
-    for module in modules:
-        own = module.name.split(".")[1] if "." in module.name else ""
-        for node in ast.walk(module.tree):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                parts = node.module.split(".")
-                foreign = parts[0] == "reconciler" and len(parts) > 1 and parts[1] != own
-                inner = len(parts) > 2 or any(
-                    f"{node.module}.{a.name}" in known for a in node.names
-                )
-                if foreign and inner and parts[1] in packages:
-                    found.add((module.name, node.module))
-    return len(found)
 
 
 def count_loaded(root: Path) -> Mapping[str, str]:
@@ -277,16 +316,23 @@ def run(root: Path, code: str, *arguments: str) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("trees", nargs="*", type=Path, default=[Path(__file__).parents[1]])
-    parser.add_argument("--follow", action="store_true")
     parser.add_argument("--doubled", action="store_true", help="name what is defined twice")
+    parser.add_argument("--loaded", action="store_true", help="count what an import loads")
+    parser.add_argument("--follow", action="store_true", help="count the modules of four ways")
     asked = parser.parse_args()
     columns = [
-        {**measure(tree), **count_loaded(tree), **(follow(tree) if asked.follow else {})}
+        {
+            **measure(tree),
+            **(count_loaded(tree) if asked.loaded else {}),
+            **(follow(tree) if asked.follow else {}),
+        }
         for tree in (path.resolve() for path in asked.trees)
     ]
     labels = list(dict.fromkeys(label for column in columns for label in column))
     for label in labels:
         print(f"{label:<58}" + "".join(f"{column.get(label, '-'):>24}" for column in columns))
     if asked.doubled:
-        for name, homes in find_doubled_names(read_package(asked.trees[-1].resolve())).items():
+        modules = read_package(asked.trees[-1].resolve())
+        doubled = {**find_doubled_names(modules), **find_doubled_modules(modules)}
+        for name, homes in doubled.items():
             print(f"{name}: {', '.join(homes)}")
