@@ -54,7 +54,13 @@ demo: $(call needs,sandbox)  ## Show how specs become topics on a real Kafka of 
 demo-fleet: $(call needs,sandbox fleet)  ## Show how three real clusters are collected, planned and fixed, on Spark.
 	@$(BIN)/python docs/demo_fleet.py
 
-test: lint test-unit test-laws test-kafka test-fleet  ## Check the code, and run all tests that are not slow.
+# Tests on brokers mostly wait, so they run beside the parts that need the processors. Each part shows its
+# output when it ends. The make of macOS (3.81) cannot keep outputs apart: there, one part follows the other.
+BESIDE := $(if $(filter output-sync,$(.FEATURES)),--jobs=2 --output-sync=target)
+
+test: $(READY)  ## Check the code, and run all tests that are not slow.
+	@$(MAKE) --no-print-directory $(BESIDE) test-kafka lint test-unit test-laws
+	@$(MAKE) --no-print-directory test-fleet
 
 test-unit: $(READY)  ## Run the tests that need neither brokers nor Spark, on every core.
 	@$(PYTEST) --part unit -n auto --dist loadfile
