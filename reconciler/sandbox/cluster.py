@@ -44,8 +44,8 @@ class Cluster(Protocol):
         ...
 
     @property
-    def process_ids(self) -> tuple[int, ...]:
-        """The processes that make up the cluster, as the system knows them."""
+    def process_ids(self) -> Mapping[int, int]:
+        """The process of each node that runs, by the node's id. Without isolate, all share one."""
         ...
 
     def statuses(self) -> tuple[BrokerStatus, ...]:
@@ -64,36 +64,12 @@ class Cluster(Protocol):
         """Start a broker that is stopped or dead."""
         ...
 
-    def kill_broker(self, broker_id: int) -> None:
-        """End a broker without warning (SIGKILL); the others notice after some seconds."""
-        ...
-
-    def freeze_broker(self, broker_id: int) -> None:
-        """Freeze a broker: connected, but without an answer (SIGSTOP)."""
-        ...
-
-    def thaw_broker(self, broker_id: int) -> None:
-        """Resume a frozen broker."""
-        ...
-
     def stop_controller(self, controller_id: int) -> None:
         """Shut a controller down as an operator would."""
         ...
 
     def start_controller(self, controller_id: int) -> None:
         """Start a controller that is stopped or dead."""
-        ...
-
-    def kill_controller(self, controller_id: int) -> None:
-        """End a controller without warning (SIGKILL)."""
-        ...
-
-    def freeze_controller(self, controller_id: int) -> None:
-        """Freeze a controller (SIGSTOP)."""
-        ...
-
-    def thaw_controller(self, controller_id: int) -> None:
-        """Resume a frozen controller."""
         ...
 
 

@@ -84,10 +84,10 @@ class ContainerCluster(StartedCluster):
         self._cleanup = ExitStack()
 
     @property
-    def process_ids(self) -> tuple[int, ...]:
-        """The processes that make up the cluster, as the Docker engine's machine knows them."""
-        states = [self._inspect(node_id) for node_id in self._containers]
-        return tuple(state["Pid"] for state in states if state["Running"])
+    def process_ids(self) -> Mapping[int, int]:
+        """The process of each node that runs, as the Docker engine's machine knows it."""
+        states = {node_id: self._inspect(node_id) for node_id in self._containers}
+        return {node_id: state["Pid"] for node_id, state in states.items() if state["Running"]}
 
     def start(self) -> None:
         """Start every node and wait until all brokers know each other."""
@@ -157,32 +157,20 @@ class ContainerCluster(StartedCluster):
 
     def _stop(self, node: Node) -> None:
         with speaking_docker(f"stop {name_node(node)}"):
-            self._wrapped(node.id).stop(timeout=STOP_TIMEOUT_S)
+            self.find_container(node.id).stop(timeout=STOP_TIMEOUT_S)
 
     def _start(self, node: Node) -> None:
         with speaking_docker(f"start {name_node(node)}"):
-            self._wrapped(node.id).start()
+            self.find_container(node.id).start()
 
-    def _kill(self, node: Node) -> None:
-        with speaking_docker(f"kill {name_node(node)}"):
-            self._wrapped(node.id).kill()
-            self._wrapped(node.id).wait()  # the Docker engine answers before the process is gone
-
-    def _freeze(self, node: Node) -> None:
-        with speaking_docker(f"freeze {name_node(node)}"):
-            self._wrapped(node.id).pause()
-
-    def _thaw(self, node: Node) -> None:
-        with speaking_docker(f"thaw {name_node(node)}"):
-            self._wrapped(node.id).unpause()
-
-    def _wrapped(self, node_id: int) -> Any:
+    def find_container(self, node_id: int) -> Any:
+        """Return a node's container, as the Docker client knows it."""
         return self._containers[node_id].get_wrapped_container()
 
     def _inspect(self, node_id: int) -> Mapping[str, Any]:
         """Return a container's state from the Docker engine."""
         with speaking_docker("look at the containers"):
-            container = self._wrapped(node_id)
+            container = self.find_container(node_id)
             container.reload()
         state: Mapping[str, Any] = container.attrs["State"]
         return state
@@ -190,7 +178,7 @@ class ContainerCluster(StartedCluster):
     def _save_log(self, node: Node) -> Path:
         """Save the log of a container so far."""
         log = self.directory / f"{name_node(node)}.log"
-        log.write_bytes(self._wrapped(node.id).logs())
+        log.write_bytes(self.find_container(node.id).logs())
         return log
 
     def _remove(self, node: Node) -> None:

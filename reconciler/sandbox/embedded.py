@@ -29,7 +29,7 @@ from reconciler.sandbox.settings import (
 from reconciler.sandbox.shape import BrokerState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from reconciler.sandbox.launch import Launch
@@ -75,9 +75,9 @@ class EmbeddedCluster(StartedCluster):
         self._await_agreement()
 
     @property
-    def process_ids(self) -> tuple[int, ...]:
-        """The processes that make up the cluster."""
-        return tuple(host.pid for host in self._all_hosts() if host.alive)
+    def process_ids(self) -> Mapping[int, int]:
+        """The process of each node that runs, by the node's id."""
+        return {node_id: host.pid for node_id, host in self._hosts.items() if host.alive}
 
     def _look_at(self, node: Node) -> tuple[BrokerState, str]:
         host = self._hosts[node.id]
@@ -97,18 +97,10 @@ class EmbeddedCluster(StartedCluster):
         if not host.alive:
             if not self._request.isolate:
                 raise SandboxError(f"{host.describe_death()}; start the whole cluster again")
+            host.kill()  # to close what is left of it
             host = self._hosts[node.id] = self._spawn_host([node])
         self._order(host, "start", [node])
         wait_for_answers([host], self._request.timeout_s)
-
-    def _kill(self, node: Node) -> None:
-        self._own_host(node).kill()
-
-    def _freeze(self, node: Node) -> None:
-        self._own_host(node).freeze()
-
-    def _thaw(self, node: Node) -> None:
-        self._own_host(node).thaw()
 
     def finish(self) -> None:
         """Shut all down in good order, controllers last, and let the JVM end by itself.
@@ -141,12 +133,6 @@ class EmbeddedCluster(StartedCluster):
         if leader is None or self._state(leader)[0] is not BrokerState.RUNNING:
             return None
         return leader.id
-
-    def _own_host(self, node: Node) -> HostProcess:
-        """Return the process that is one node and nothing else."""
-        if not self._request.isolate:
-            raise SandboxError("these brokers share a process; start the cluster with isolate")
-        return self._hosts[node.id]
 
     def _all_hosts(self) -> list[HostProcess]:
         return list(dict.fromkeys(self._hosts.values()))

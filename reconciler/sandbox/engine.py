@@ -68,18 +68,6 @@ class StartedCluster(ABC):
         """Start a node that does not run."""
 
     @abstractmethod
-    def _kill(self, node: Node) -> None:
-        """End a node at once."""
-
-    @abstractmethod
-    def _freeze(self, node: Node) -> None:
-        """Keep a node from running, without ending it."""
-
-    @abstractmethod
-    def _thaw(self, node: Node) -> None:
-        """Let a frozen node run."""
-
-    @abstractmethod
     def _find_active_controller(self) -> int | None:
         """Return the id of the controller that leads, or None while there is none."""
 
@@ -125,18 +113,6 @@ class StartedCluster(ABC):
         """Start a broker that is stopped or dead."""
         self._start_node(self._find_broker(broker_id, BrokerState.STOPPED, BrokerState.DEAD))
 
-    def kill_broker(self, broker_id: int) -> None:
-        """End a broker without warning (SIGKILL); the others notice after some seconds."""
-        self._kill(self._find_broker(broker_id, BrokerState.RUNNING, BrokerState.FROZEN))
-
-    def freeze_broker(self, broker_id: int) -> None:
-        """Freeze a broker: connected, but without an answer (SIGSTOP)."""
-        self._freeze(self._find_broker(broker_id, BrokerState.RUNNING))
-
-    def thaw_broker(self, broker_id: int) -> None:
-        """Resume a frozen broker."""
-        self._thaw(self._find_broker(broker_id, BrokerState.FROZEN))
-
     def stop_controller(self, controller_id: int) -> None:
         """Shut a controller down as an operator would."""
         self._stop_node(self._find_controller(controller_id, BrokerState.RUNNING))
@@ -145,19 +121,6 @@ class StartedCluster(ABC):
         """Start a controller that is stopped or dead."""
         allowed = (BrokerState.STOPPED, BrokerState.DEAD)
         self._start_node(self._find_controller(controller_id, *allowed))
-
-    def kill_controller(self, controller_id: int) -> None:
-        """End a controller without warning (SIGKILL)."""
-        allowed = (BrokerState.RUNNING, BrokerState.FROZEN)
-        self._kill(self._find_controller(controller_id, *allowed))
-
-    def freeze_controller(self, controller_id: int) -> None:
-        """Freeze a controller (SIGSTOP)."""
-        self._freeze(self._find_controller(controller_id, BrokerState.RUNNING))
-
-    def thaw_controller(self, controller_id: int) -> None:
-        """Resume a frozen controller."""
-        self._thaw(self._find_controller(controller_id, BrokerState.FROZEN))
 
     def _stop_node(self, node: Node) -> None:
         self._stop(node)

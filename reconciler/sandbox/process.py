@@ -1,4 +1,4 @@
-"""A host process from the view of its parent: requests, answers, freeze, kill, death."""
+"""A host process from the view of its parent: requests, answers, state, end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ class HostProcess:
     def __init__(self, name: str, launch: Mapping[str, Any], log: Path) -> None:
         self.name = name
         self.log = log
-        self.frozen = False
         self._control, other_end = socket.socketpair()
         self._received = b""
         self._asked = 0
@@ -60,6 +59,12 @@ class HostProcess:
     def alive(self) -> bool:
         """Whether the process still exists."""
         return self._process.poll() is None
+
+    @property
+    def frozen(self) -> bool:
+        """Whether somebody stopped it with SIGSTOP, and nobody resumed it."""
+        stopped = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self.pid, stopped) is not None
 
     def send(self, command: Mapping[str, Any]) -> None:
         """Ask for something; its answer comes through `wait_for_answers`."""
@@ -93,16 +98,6 @@ class HostProcess:
             if answer["number"] == self._asked:
                 return dict(answer)
         return None
-
-    def freeze(self) -> None:
-        """Freeze the process (SIGSTOP)."""
-        os.kill(self.pid, signal.SIGSTOP)
-        self.frozen = True
-
-    def thaw(self) -> None:
-        """Resume a frozen process (SIGCONT)."""
-        os.kill(self.pid, signal.SIGCONT)
-        self.frozen = False
 
     def finish(self, timeout_s: float) -> None:
         """Let the process end by itself, its brokers being shut down. Errors: SandboxError."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from breakable import freeze_node, kill_node, thaw_node
+
 from campaign.network import Loss, Moment, Network, Stage, Trap, Way
 from campaign.world import BROKERS
 from reconciler.sandbox.shape import BrokerState
@@ -160,15 +162,15 @@ class Strike:
             case Kind.KILL | Kind.TERMINATE | Kind.INTERRUPT:
                 self._signal(SIGNALS[fault.kind])
             case Kind.BROKER_FROZEN:
-                cluster.freeze_broker(fault.broker)
+                freeze_node(cluster, fault.broker)
                 self.whom = f"broker {fault.broker}"
             case Kind.BROKER_KILLED:
-                cluster.kill_broker(fault.broker)
+                kill_node(cluster, fault.broker)
                 self.whom = f"broker {fault.broker}"
             case Kind.CONTROLLER_FROZEN:
-                cluster.freeze_controller(self._find_active())
+                freeze_node(cluster, self._find_active())
             case Kind.CONTROLLER_KILLED:
-                cluster.kill_controller(self._find_active())
+                kill_node(cluster, self._find_active())
             case Kind.FAILOVER:
                 cluster.stop_controller(self._find_active())
             case Kind.SLOW:
@@ -202,12 +204,9 @@ def heal_cluster(cluster: Cluster) -> None:
     """Thaw and start what is frozen, stopped or dead. Errors: SandboxError where that fails."""
     controllers = cluster.controller_statuses()
     brokers = cluster.statuses()
-    for status in controllers:
-        if status.state is BrokerState.FROZEN:
-            cluster.thaw_controller(status.id)
-    for broker in brokers:
-        if broker.state is BrokerState.FROZEN:
-            cluster.thaw_broker(broker.id)
+    for node in (*controllers, *brokers):
+        if node.state is BrokerState.FROZEN:
+            thaw_node(cluster, node.id)
     for status in controllers:
         if status.state in (BrokerState.DEAD, BrokerState.STOPPED):
             cluster.start_controller(status.id)

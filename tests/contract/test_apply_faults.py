@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from collections import Counter
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from breakable import freeze_node, kill_node, thaw_node
 from lab import wait_for
 from proxy import CREATE_PARTITIONS, Loss, failing_network
 from shorthand import spec
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 FREEZE_S = 8
+CONTROLLER = 3000
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +36,6 @@ def isolated() -> Iterator[Cluster]:
     """Start three brokers and a controller, a process each."""
     with start_cluster(brokers=3, racks=3, isolate=True) as cluster:
         yield cluster
-
-
-def controller_of(cluster: Cluster) -> int:
-    """Return the controller's process: the one that writes its log."""
-    logs = {pid: Path(f"/proc/{pid}/fd/2").readlink().name for pid in cluster.process_ids}
-    (pid,) = (pid for pid, log in logs.items() if log.startswith("controller"))
-    return pid
 
 
 def many(prefix: str, count: int, **wished: int) -> list[TopicSpec]:
@@ -63,19 +55,19 @@ def once(phase: str, act: Callable[[], None]) -> Callable[[StepAnswered], None]:
 
 
 @contextmanager
-def thawing(pid: int) -> Iterator[Callable[[], None]]:
-    """Give a way to freeze a process for a while."""
-    timer = threading.Timer(FREEZE_S, os.kill, (pid, signal.SIGCONT))
+def thawing(cluster: Cluster, node: int) -> Iterator[Callable[[], None]]:
+    """Give a way to freeze a node for a while."""
+    timer = threading.Timer(FREEZE_S, thaw_node, (cluster, node))
 
     def freeze() -> None:
-        os.kill(pid, signal.SIGSTOP)
+        freeze_node(cluster, node)
         timer.start()
 
     try:
         yield freeze
     finally:
         timer.cancel()
-        os.kill(pid, signal.SIGCONT)
+        thaw_node(cluster, node)
 
 
 @pytest.mark.parametrize("patience_s", [2.0, 90.0])
@@ -91,7 +83,7 @@ def test_a_controller_that_freezes_and_thaws_delays_the_work(
         *many(f"{topic_prefix}old", 5, partitions=3, replication_factor=2),
     )
     lost: list[StepAnswered] = []
-    with thawing(controller_of(isolated)) as freeze:
+    with thawing(isolated, CONTROLLER) as freeze:
         begin = once("validate", freeze)
 
         def observe(answered: StepAnswered) -> None:
@@ -118,7 +110,6 @@ def test_what_a_frozen_controller_does_after_the_thaw_was_reported_as_unknown(
         spec(names[0], partitions=2, replication_factor=2),
         spec(names[1], partitions=3, replication_factor=2),
     )
-    controller = controller_of(isolated)
     left = len(plan.topics)
 
     def freeze(answered: StepAnswered) -> None:
@@ -126,7 +117,7 @@ def test_what_a_frozen_controller_does_after_the_thaw_was_reported_as_unknown(
         nonlocal left
         left -= answered.phase == "validate"
         if not left:
-            os.kill(controller, signal.SIGSTOP)
+            freeze_node(isolated, CONTROLLER)
 
     try:
         applied = bench.apply(plan, observe=freeze)
@@ -134,7 +125,7 @@ def test_what_a_frozen_controller_does_after_the_thaw_was_reported_as_unknown(
         assert end_run(applied).exit_code == 75
         assert len(bench.topics(*names)) == 1
     finally:
-        os.kill(controller, signal.SIGCONT)
+        thaw_node(isolated, CONTROLLER)
     wait_for(lambda: len(bench.topics(*names)) == 2)
     wait_for(lambda: len(bench.topics(*names)[names[1]].assignment) == 3)
     assert_landed(bench, plan)
@@ -149,7 +140,7 @@ def test_a_broker_that_dies_half_way_holds_nothing_up(isolated: Cluster, topic_p
         *many(f"{topic_prefix}old", 20, partitions=4, replication_factor=2),
     )
     try:
-        kill = once("create", lambda: isolated.kill_broker(2))
+        kill = once("create", lambda: kill_node(isolated, 2))
         applied = bench.apply(plan, observe=kill, patience_s=60.0)
         assert set(outcomes(applied).values()) == {"done"}
         assert_landed(bench, plan)
@@ -163,11 +154,11 @@ def test_a_broker_that_freezes_half_way_holds_nothing_up(
     bench = Workbench(isolated)
     plan = bench.plan(*many(topic_prefix, 40, partitions=2, replication_factor=2))
     try:
-        freeze = once("validate", lambda: isolated.freeze_broker(3))
+        freeze = once("validate", lambda: freeze_node(isolated, 3))
         applied = bench.apply(plan, observe=freeze, patience_s=60.0)
         assert set(outcomes(applied).values()) == {"done"}, texts(applied)
     finally:
-        isolated.thaw_broker(3)
+        thaw_node(isolated, 3)
     assert_landed(bench, plan)
 
 

@@ -6,6 +6,7 @@ import gc
 from typing import TYPE_CHECKING
 
 import pytest
+from breakable import freeze_node, kill_node, thaw_node
 from holding import NEWEST, OLDEST, SIZE, Holding
 from lab import wait_for
 
@@ -54,7 +55,7 @@ class TestFaults:
         self, fragile: Holding, topic_prefix: str
     ) -> None:
         place = fragile.create(topic_prefix + "dead", (1, 2))
-        fragile.cluster.kill_broker(4)
+        kill_node(fragile.cluster, 4)
         try:
             wait_for(lambda: 4 not in fragile.mover.read([]).directories, 60)
             fragile.move({place: (4, 2)})
@@ -73,7 +74,7 @@ class TestFaults:
         3.9 accepts it and elects nobody: the partition waits for its replica.
         """
         place = fragile.begin(topic_prefix + "leaderless", (3,), (1,))
-        fragile.cluster.kill_broker(3)
+        kill_node(fragile.cluster, 3)
         try:
             wait_for(lambda: fragile.look(place).leader == -1, 60)
             answer = fragile.mover.reassign({place: None})[place]
@@ -95,11 +96,11 @@ class TestFaults:
     ) -> None:
         """Why a lost request is looked for, and not repeated."""
         place = fragile.create(topic_prefix + "frozen", (1, 2))
-        fragile.cluster.freeze_controller(CONTROLLER)
+        freeze_node(fragile.cluster, CONTROLLER)
         try:
             answer = fragile.mover.reassign({place: (3, 4)})[place]
         finally:
-            fragile.cluster.thaw_controller(CONTROLLER)
+            thaw_node(fragile.cluster, CONTROLLER)
         assert answer.kind is AnswerKind.LOST
         fragile.await_row(place, (3, 4))
 
@@ -109,7 +110,7 @@ class TestFaults:
         place = fragile.create(topic_prefix + "another", (1, 2))
         assert sorted(fragile.mover.read([]).directories) == [1, 2, 3, 4]
         for broker in (3, 4):
-            fragile.cluster.kill_broker(broker)
+            kill_node(fragile.cluster, broker)
             try:
                 assert broker not in fragile.mover.read([]).directories
                 assert broker not in fragile.mover.read_lists([place[0]])

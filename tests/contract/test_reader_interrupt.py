@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from breakable import freeze_node, thaw_node
 from lab import connect_to
 
 from reconciler.kafka.connection import REQUEST_S
@@ -64,7 +65,7 @@ def test_an_interrupt_does_not_wait_for_a_frozen_broker(
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stdout.readline() == "[1, 2, 3]\n"
-    cluster.freeze_broker(2)
+    freeze_node(cluster, 2)
     try:
         process.stdin.write("\n")
         process.stdin.flush()
@@ -75,6 +76,6 @@ def test_an_interrupt_does_not_wait_for_a_frozen_broker(
         _, errors = process.communicate(timeout=60)
         took = time.monotonic() - started
     finally:
-        cluster.thaw_broker(2)
+        thaw_node(cluster, 2)
     assert "KeyboardInterrupt" in errors
     assert took < min(GRACE_S + 2, REQUEST_S - 1)

@@ -28,12 +28,12 @@ pytestmark = pytest.mark.cluster
 GONE_WITHIN_S = 10
 
 HOLDER = """
-import json, sys, time
+import json, os, signal, sys, time
 from reconciler.sandbox.cluster import start_cluster
 with start_cluster(**json.loads(sys.argv[1])) as cluster:
     if len(sys.argv) > 2:
-        cluster.freeze_broker(int(sys.argv[2]))
-    print(json.dumps(cluster.process_ids), flush=True)
+        os.kill(cluster.process_ids[int(sys.argv[2])], signal.SIGSTOP)
+    print(json.dumps(list(set(cluster.process_ids.values()))), flush=True)
     time.sleep(600)
 """
 
@@ -128,7 +128,7 @@ def test_brokers_that_are_starting_end_with_the_process_that_started_them(hold) 
 def test_a_run_leaves_its_logs_and_no_storage() -> None:
     with start_cluster(brokers=1) as cluster:
         assert (cluster.directory / "data").exists()
-        pids = cluster.process_ids
+        pids = list(cluster.process_ids.values())
     assert not any(exists(pid) for pid in pids)
     assert not (cluster.directory / "data").exists()
     assert (cluster.directory / "brokers.log").stat().st_size > 0
@@ -148,7 +148,7 @@ def test_the_next_run_removes_what_a_killed_one_stored(hold, tmp_path: Path) -> 
 @pytest.mark.slow
 def test_brokers_whose_process_is_killed_are_reported_dead() -> None:
     with start_cluster(brokers=2) as cluster:
-        os.kill(cluster.process_ids[0], signal.SIGKILL)
+        os.kill(cluster.process_ids[1], signal.SIGKILL)
         deadline = time.monotonic() + GONE_WITHIN_S
         while cluster.process_ids:
             assert time.monotonic() < deadline

@@ -6,11 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from breakable import freeze_node, kill_node, thaw_node
 from confluent_kafka.admin import AdminClient, NewTopic
 from lab import wait_for
 
 from reconciler.errors import SandboxError
 from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.embedded import EmbeddedCluster
 from reconciler.sandbox.shape import BrokerState
 
 if TYPE_CHECKING:
@@ -64,26 +66,26 @@ def test_every_node_has_its_own_process_and_one_controller_is_active(quorum: Clu
 
 
 LOSSES = {
-    BrokerState.DEAD: ("kill_controller", "start_controller"),
-    BrokerState.FROZEN: ("freeze_controller", "thaw_controller"),
-    BrokerState.STOPPED: ("stop_controller", "start_controller"),
+    BrokerState.DEAD: (kill_node, EmbeddedCluster.start_controller),
+    BrokerState.FROZEN: (freeze_node, thaw_node),
+    BrokerState.STOPPED: (EmbeddedCluster.stop_controller, EmbeddedCluster.start_controller),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("state", LOSSES)
 def test_the_cluster_goes_on_without_its_active_controller(
-    quorum: Cluster, topic_prefix: str, state: BrokerState
+    quorum: EmbeddedCluster, topic_prefix: str, state: BrokerState
 ) -> None:
     lose, bring_back = LOSSES[state]
     lost = await_active(quorum)
-    getattr(quorum, lose)(lost)
+    lose(quorum, lost)
     try:
         assert states_of(quorum)[lost] is state
         wait_for(lambda: active_of(quorum) not in (None, lost), ELECTED_WITHIN_S)
         create(quorum, f"{topic_prefix}without")
     finally:
-        getattr(quorum, bring_back)(lost)
+        bring_back(quorum, lost)
     assert states_of(quorum) == dict.fromkeys(CONTROLLERS, BrokerState.RUNNING)
     create(quorum, f"{topic_prefix}again")
 
@@ -91,10 +93,10 @@ def test_the_cluster_goes_on_without_its_active_controller(
 @pytest.mark.slow
 def test_a_quorum_without_its_majority_has_no_active_controller(quorum: Cluster) -> None:
     first = await_active(quorum)
-    quorum.kill_controller(first)
+    kill_node(quorum, first)
     wait_for(lambda: active_of(quorum) not in (None, first), ELECTED_WITHIN_S)
     second = await_active(quorum)
-    quorum.kill_controller(second)
+    kill_node(quorum, second)
     try:
         assert active_of(quorum) is None
         reasons = {status.id: status.reason for status in quorum.controller_statuses()}
@@ -110,11 +112,11 @@ def test_a_quorum_without_its_majority_has_no_active_controller(quorum: Cluster)
     ("act", "message"),
     [
         (
-            lambda c: c.kill_controller(1),
+            lambda c: c.stop_controller(1),
             "the sandbox has no controller 1; it has 3000, 3001, 3002",
         ),
         (lambda c: c.start_controller(3000), "controller 3000 is running already"),
-        (lambda c: c.kill_broker(3000), "the sandbox has no broker 3000; it has 1, 2, 3"),
+        (lambda c: c.stop_broker(3000), "the sandbox has no broker 3000; it has 1, 2, 3"),
     ],
 )
 def test_what_cannot_be_done_is_refused_by_name(

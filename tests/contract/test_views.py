@@ -10,6 +10,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
+from breakable import freeze_node, kill_node, thaw_node
 from confluent_kafka import KafkaException, Node
 from lab import connect_to, create, wait_for
 
@@ -190,12 +191,12 @@ class TestFaults:
         """Until it is fenced, the others still count it as living."""
         reader = KafkaReader(connect_to(isolated))
         assert sorted(reader.read_views(())) == [1, 2, 3]
-        isolated.freeze_broker(2)
+        freeze_node(isolated, 2)
         try:
             assert sorted(reader.read_views(())) == [1, 3]
             assert len(reader.read_cluster(()).topics) == len(reader.read_cluster().topics)
         finally:
-            isolated.thaw_broker(2)
+            thaw_node(isolated, 2)
         wait_for(lambda: sorted(reader.read_views(())) == [1, 2, 3], 30)
 
     def test_reading_survives_the_loss_of_any_broker(self, isolated: Cluster) -> None:
@@ -205,7 +206,7 @@ class TestFaults:
         readers = [KafkaReader(connect_to(isolated)) for _ in range(4)]
         for reader in readers:
             reader.read_cluster(["survivor"])
-        isolated.kill_broker(3)
+        kill_node(isolated, 3)
         try:
             for reader in readers:
                 assert "survivor" in reader.read_cluster(["survivor"]).topics
@@ -213,9 +214,9 @@ class TestFaults:
             isolated.start_broker(3)
 
     def test_a_fresh_connection_gets_past_a_frozen_broker(self, isolated: Cluster) -> None:
-        isolated.freeze_broker(1)
+        freeze_node(isolated, 1)
         try:
             for _ in range(3):
                 KafkaReader(connect_to(isolated)).read_cluster(())
         finally:
-            isolated.thaw_broker(1)
+            thaw_node(isolated, 1)

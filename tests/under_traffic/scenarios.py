@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from breakable import freeze_node, kill_node, thaw_node
 from confluent_kafka.admin import AdminClient
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
@@ -118,7 +119,7 @@ def grow(world: World) -> Rows:
 
 
 def shrink_off_a_dead_broker(world: World) -> Rows:
-    world.cluster.kill_broker(6)
+    kill_node(world.cluster, 6)
     await_out_of_sync(world, 6)
     rows = resize(world, 2)
     assert not any(6 in row for assignment in rows.values() for row in assignment)
@@ -154,7 +155,7 @@ def lose(world: World, choose: Callable[[Reassignment], int | None]) -> Rows:
     await_copying(world, process)
     broker = choose(world.read_moves().reassignments[0])
     assert broker is not None
-    world.cluster.kill_broker(broker)
+    kill_node(world.cluster, broker)
     time.sleep(20)
     world.cluster.start_broker(broker)
     end(process, 0)
@@ -166,9 +167,9 @@ def freeze_the_controller(world: World) -> Rows:
     process = world.start_apply()
     await_copying(world, process)
     (controller,) = [each.id for each in world.cluster.controller_statuses()]
-    world.cluster.freeze_controller(controller)
+    freeze_node(world.cluster, controller)
     time.sleep(25)
-    world.cluster.thaw_controller(controller)
+    thaw_node(world.cluster, controller)
     end(process, 0)
     return rows
 
@@ -475,7 +476,7 @@ def drain_too_many(world: World) -> Rows:
 
 
 def drain_a_dead_broker(world: World) -> Rows:
-    world.cluster.kill_broker(DRAINED)
+    kill_node(world.cluster, DRAINED)
     await_out_of_sync(world, DRAINED)
     rows = start_drain(world)
     ran = expect(world.apply(), 0)
@@ -514,7 +515,7 @@ def drain_while_another_broker_dies(world: World) -> Rows:
     moving = world.read_moves().reassignments
     busy = {b for each in moving for b in (DRAINED, each.leader, *each.adding)}
     broker = min(set(range(1, 7)) - busy, default=1)
-    world.cluster.kill_broker(broker)
+    kill_node(world.cluster, broker)
     time.sleep(20)
     world.cluster.start_broker(broker)
     check_empty(world, DRAINED, end(process, 0))
@@ -559,7 +560,7 @@ def drain_a_broker_that_dies(world: World) -> Rows:
     rows = start_drain(world)
     process = world.start_apply()
     await_copying(world, process)
-    world.cluster.kill_broker(DRAINED)
+    kill_node(world.cluster, DRAINED)
     ran = end(process, 0)
     assert f"broker {DRAINED} is empty" in ran.out, ran
     world.cluster.start_broker(DRAINED)
