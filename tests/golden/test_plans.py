@@ -1,8 +1,10 @@
 """YAML in, plan out: each estate, with a snapshot of its cluster, has the exact plan as its answer.
 
 `plans/NAME/topics/` is the estate; one without a clusters.yaml gets that of `plans/`. It is planned
-against `CLUSTER.json`, or `plans/prod.json` where a case has none. Who uses a topic, and on what
-brokers disagree, no snapshot holds: `CLUSTER.seen.json` does. `options` is appended to the command.
+against `CLUSTER.json`, or `plans/prod.json` where a case has none. Who uses a topic, who leads its
+partitions, and on what brokers disagree, no snapshot holds: `CLUSTER.seen.json` does. If it names
+leaders, the plan is one of elections. `options` is appended to the command. `base/` is the estate
+of the branch main in git, and `draft/` what is not committed.
 The answers are next to them: as text, JSON, Markdown and annotations of GitHub.
 `python tests/golden/test_plans.py` writes them anew: read every line of the diff.
 """
@@ -13,22 +15,25 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from reconciler.api.connections import find_cluster
 from reconciler.api.planning import build_plan, load_estate
 from reconciler.api.snapshots import read_snapshot
 from reconciler.cli.app import run
 from reconciler.model.cluster import TopicUsage
+from reconciler.moves.elections import assemble_elections
 from reconciler.planfile.codec import encode_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from reconciler.model.cluster import ClusterState
 
@@ -72,17 +77,52 @@ CASES = tuple(find_cases())
 
 def lay_out(case: Case, work: Path) -> None:
     """Make the estate of a case, and the snapshot of its cluster, below `work`."""
-    shutil.copytree(case.folder / "topics", work / "topics")
-    if not (work / "topics" / "clusters.yaml").exists():
-        shutil.copy(HERE / "clusters.yaml", work / "topics")
+    base, draft = case.folder / "base", case.folder / "draft"
+    if base.exists():
+        run_git(work, "init", "-q", "-b", "main")
+        write_estate(base, work, branch="main")
+        write_estate(case.folder / "topics", work, branch="request")
+    else:
+        write_estate(case.folder / "topics", work)
+    if draft.exists():
+        copy_tree(draft, work / "topics")
     own = case.folder / f"{case.cluster}.json"
     shutil.copy(own if own.exists() else HERE / "prod.json", work / f"{case.cluster}.json")
 
 
-def see_more(state: ClusterState, path: Path) -> ClusterState:
+def write_estate(folder: Path, work: Path, branch: str = "") -> None:
+    """Write an estate, instead of an earlier one, and commit it where there is a branch for it."""
+    shutil.rmtree(work / "topics", ignore_errors=True)
+    copy_tree(folder, work / "topics")
+    if not (work / "topics" / "clusters.yaml").exists():
+        shutil.copy(HERE / "clusters.yaml", work / "topics")
+    if branch:
+        run_git(work, "checkout", "-q", "-B", branch)
+        run_git(work, "add", "-A")
+        run_git(work, "commit", "-q", "-m", branch)
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy files as new ones: by their time and size alone, git sees no change in some."""
+    shutil.copytree(source, target, copy_function=shutil.copyfile, dirs_exist_ok=True)
+
+
+def run_git(work: Path, *command: str) -> None:
+    """Run git as the same person at the same time everywhere: so a commit has the same name."""
+    who = {
+        f"GIT_{role}_{key}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for key, value in (("NAME", "t"), ("EMAIL", "t@example.org"), ("DATE", "1800000000 +0000"))
+    }
+    nobodys = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    subprocess.run(["git", *command], cwd=work, check=True, env={**os.environ, **who, **nobodys})
+
+
+def see_more(state: ClusterState, seen: Mapping[str, Any]) -> ClusterState:
     """Add to a snapshot what only a cluster itself tells."""
-    seen = json.loads(path.read_text(encoding="utf-8"))
     topics = dict(state.topics)
+    for name, leaders in seen.get("leaders", {}).items():
+        topics[name] = replace(topics[name], leaders=tuple(leaders))
     for name, disputed in seen.get("disputed", {}).items():
         told = {key: {int(b): v for b, v in by.items()} for key, by in disputed.items()}
         topics[name] = replace(topics[name], disputed=told)
@@ -95,13 +135,18 @@ def see_more(state: ClusterState, path: Path) -> ClusterState:
 
 def command(case: Case, form: str) -> list[str]:
     """Return the command that shows the plan of a case; what is seen besides takes a saved plan."""
-    seen = case.folder / f"{case.cluster}.seen.json"
+    path = case.folder / f"{case.cluster}.seen.json"
     asked = ["--format", form, *case.options]
-    if not seen.exists():
+    if not path.exists():
         snapshot = f"{case.cluster}.json"
         return ["plan", "--cluster", case.cluster, "--against", snapshot, *asked]
-    state = see_more(read_snapshot(f"{case.cluster}.json"), seen)
-    plan = build_plan(load_estate("topics"), case.cluster, state)
+    seen = json.loads(path.read_text(encoding="utf-8"))
+    estate, state = load_estate("topics"), see_more(read_snapshot(f"{case.cluster}.json"), seen)
+    if "leaders" in seen:
+        entry = find_cluster(estate, case.cluster)
+        plan = assemble_elections(entry, estate.topics_for(case.cluster), state)
+    else:
+        plan = build_plan(estate, case.cluster, state)
     Path("plan.json").write_text(encode_plan(plan), encoding="utf-8")
     return ["show", "plan.json", *asked]
 
