@@ -164,11 +164,11 @@ bench-lake: $(READY)  ## Measure a year of nights in a lake, before and after ke
 	@$(BIN)/python benchmarks/lake_years.py --nights $(or $(NIGHTS),365) --clusters $(or $(CLUSTERS),150)
 
 campaign: $(READY)  ## Inject faults during apply, for MINUTES=n with SEED=s, and check its reports.
-	@PYTHONPATH=tests $(BIN)/python -m campaign --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) \
+	@PYTHONPATH=tests $(BIN)/python -m campaign apply --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) \
 		$(if $(LANES),--lanes $(LANES))
 
 campaign-moves: $(READY)  ## Move replicas under traffic in every scenario, or KILLS=200 [DRAINS=1] with SEED=s.
-	@PYTHONPATH=tests $(BIN)/python -m under_traffic $(if $(KILLS),--kills $(KILLS)) $(if $(DRAINS),--drains) \
+	@PYTHONPATH=tests $(BIN)/python -m campaign moves $(if $(KILLS),--kills $(KILLS)) $(if $(DRAINS),--drains) \
 		--seed $(or $(SEED),1) $(if $(VERSION),--kafka-version $(VERSION))
 
 compare-peers: $(READY)  ## Compare ten edits by reconciler and by the other installed tools.

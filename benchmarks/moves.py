@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from under_traffic.scenarios import assign, clients, resize, spread
-from under_traffic.traffic import Traffic
-from under_traffic.world import MIB, SIZES, open_world
+from campaign.moves.scenarios import assign, clients, resize, spread
+from campaign.moves.traffic import Traffic
+from campaign.moves.world import MIB, SIZES, open_world
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from under_traffic.world import World
+    from campaign.moves.world import World
 
 Copy = tuple[int, str, int]
 """The broker that fetches, and the topic and the partition that it fetches."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 CLUSTER_FIXTURES = {"cluster3", "cluster6", "moving", "quiet3"}
 TESTS = Path(__file__).parent
 PARTS = {
-    "unit": {"unit", "golden", "under_traffic"},
+    "unit": {"unit", "golden"},
     "laws": {"laws", "campaign"},
     "kafka": {"contract", "e2e", "workflows", "campaign"},
     "fleet": {"fleet", "e2e"},

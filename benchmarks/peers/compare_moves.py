@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from campaign.moves.world import World
 from movers import MOVERS, Mover, Work
 from moves_figures import list_left, list_undone, tell_balance, tell_copied
 from moves_look import Watcher
 from table import write_between_markers, write_row
 from tool import Missing, Place
-from under_traffic.world import World
 
 from reconciler.sandbox.cluster import start_cluster
 

@@ -16,8 +16,8 @@ from topicctl import Topicctl, find_topicctl
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from campaign.moves.world import World
     from tool import Place
-    from under_traffic.world import World
 
     Run = Callable[..., str]  # runs a command and returns what it said
 

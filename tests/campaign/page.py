@@ -132,10 +132,10 @@ NOTE = """\
 `struck` counts the rounds in which the fault occurred. In the others, apply never sent the request
 that the fault waited for. Round k of a seed always generates the same cluster, estate and fault.
 `build/campaign/` contains everything about a round: the estate, what the brokers showed before and
-after, and what apply printed and wrote. `python -m campaign --seed s --rounds k` repeats single
-rounds (with `PYTHONPATH=tests`). `tests/campaign/runs.json` contains the counts of every run, with
-the tested commit, and the cause of each violation, which a person adds. A commit that git does not
-have was combined with others before it was merged.
+after, and what apply printed and wrote. `python -m campaign apply --seed s --rounds k` repeats
+single rounds (with `PYTHONPATH=tests`). `tests/campaign/runs.json` contains the counts of every
+run, with the tested commit, and the cause of each violation, which a person adds. A commit that git
+does not have was combined with others before it was merged.
 """
 
 

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import argparse
 import signal
-import sys
 import tempfile
 import time
 import traceback
 from pathlib import Path
 from subprocess import TimeoutExpired
+from typing import TYPE_CHECKING
 
+from campaign.moves.kills import play_kills
+from campaign.moves.scenarios import SCENARIOS, play
+from campaign.moves.world import open_world
 from reconciler.errors import FindingsError
-from under_traffic.kills import play_kills
-from under_traffic.scenarios import SCENARIOS, play
-from under_traffic.world import open_world
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Return 1 if anything was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="campaign moves", description=__doc__)
     parser.add_argument("--kafka-version", help="default: the newest")
     parser.add_argument("--scenario", action="append", choices=SCENARIOS, help="default: all")
     parser.add_argument("--kills", type=int, help="kill this many runs instead")
     parser.add_argument("--drains", action="store_true", help="every plan drains a broker")
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.drains and not options.kills:
         parser.error("--drains needs --kills: the scenarios have drains of their own")
     # A shell's background job ignores SIGINT, and its children would as well.
@@ -68,7 +71,3 @@ def kill(options: argparse.Namespace) -> int:
             met = f"{kills} kills, {in_flight} of them during copies"
             print(f"{met} · {plan.kind}, {plan.runs} runs: {said}", flush=True)
     return wrong
-
-
-if __name__ == "__main__":
-    sys.exit(main())

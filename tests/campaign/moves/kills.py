@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from under_traffic.scenarios import (
+from campaign.moves.scenarios import (
     SAFE,
     add_unmanaged,
     assign,
@@ -23,14 +23,14 @@ from under_traffic.scenarios import (
     spread,
     uncordon,
 )
-from under_traffic.traffic import Traffic
+from campaign.moves.traffic import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from campaign.moves.scenarios import Rows
+    from campaign.moves.world import Ran, World
     from reconciler.model.cluster import Replicas
-    from under_traffic.scenarios import Rows
-    from under_traffic.world import Ran, World
 
 PARTITIONS, MIB = {"kills.one": 3, "kills.two": 5, "kills.three": 8}, 4
 MOST_KILLS = 6

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka.record import MemoryRecordsBuilder
 
-from under_traffic.copies import describe_copies
-from under_traffic.traffic import Verdict, judge
+from campaign.moves.copies import describe_copies
+from campaign.moves.traffic import Verdict, judge
 
 if TYPE_CHECKING:
     from pathlib import Path

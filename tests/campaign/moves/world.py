@@ -15,22 +15,22 @@ import yaml
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from campaign.moves.copies import describe_copies
 from reconciler.errors import Location
 from reconciler.kafka.connection import connect
 from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.reader import KafkaReader
 from reconciler.sandbox.cluster import start_cluster
 from reconciler.spec.clusters import ClusterEntry
-from under_traffic.copies import describe_copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from campaign.moves.traffic import Verdict
     from reconciler.model.cluster import Assignment, TopicState
     from reconciler.model.moves import MovesReading
     from reconciler.sandbox.cluster import Cluster
-    from under_traffic.traffic import Verdict
 
 MIB = 1 << 20
 RECORD = 100_000

@@ -17,20 +17,20 @@ from confluent_kafka.admin import AdminClient
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
+from campaign.moves.traffic import Traffic
+from campaign.moves.world import MIB, SIZES, Ran, planned_rows
 from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.reader import KafkaReader
 from reconciler.model.moves import UNLIMITED, DefaultRate, ThrottleSide
-from under_traffic.traffic import Traffic
-from under_traffic.world import MIB, SIZES, Ran, planned_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from subprocess import Popen
 
+    from campaign.moves.traffic import Verdict
+    from campaign.moves.world import World
     from reconciler.model.cluster import Assignment, Replicas
     from reconciler.model.moves import Reassignment
-    from under_traffic.traffic import Verdict
-    from under_traffic.world import World
 
     Rows = Mapping[str, Assignment]
 
