@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reconciler.sandbox.jars import fetch_jars, known_releases
 from reconciler.sandbox.launch import LOG_SETTINGS, find_java
-from reconciler.sandbox.shape import Silence
+from reconciler.sandbox.request import Silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -18,7 +18,7 @@ from stage import Stage, open_stage
 
 import reconciler
 from reconciler.sandbox.record import own_sandbox, write_record
-from reconciler.sandbox.shape import EngineName, describe_shape, spread_brokers
+from reconciler.sandbox.request import EngineName, describe_shape, spread_brokers
 from reconciler.sandbox.supervisor import describe_sandbox
 
 if TYPE_CHECKING:

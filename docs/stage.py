@@ -21,7 +21,7 @@ from reconciler.cli.sandbox import StartProgress
 from reconciler.cli.terminal import fold_to_screen, print_error, show_cursor, wants_colour
 from reconciler.errors import ReconcilerError
 from reconciler.sandbox.cluster import start_cluster
-from reconciler.sandbox.places import DATA, open_run
+from reconciler.sandbox.paths import DATA, open_run
 from reconciler.styling import strip_colours
 
 if TYPE_CHECKING:

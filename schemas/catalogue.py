@@ -22,7 +22,7 @@ from reconciler.errors import SandboxError
 from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.jars import fetch_jars, known_releases
 from reconciler.sandbox.launch import LOG_SETTINGS, find_java
-from reconciler.sandbox.shape import Silence
+from reconciler.sandbox.request import Silence
 from reconciler.spec.catalogue import parse_version, spell_line
 
 if TYPE_CHECKING:

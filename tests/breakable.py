@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from reconciler.sandbox.container import ContainerCluster
-from reconciler.sandbox.shape import BrokerState
+from reconciler.sandbox.request import BrokerState
 
 if TYPE_CHECKING:
     from reconciler.sandbox.cluster import Cluster

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reconciler.rehearse.rehearsal import Rehearsal
     from reconciler.rehearse.setup import Setup
     from reconciler.sandbox.cluster import Cluster
-    from reconciler.sandbox.shape import StartObserver
+    from reconciler.sandbox.request import StartObserver
     from reconciler.spec.clusters import ClusterEntry
 
 STARTING, SETTING_UP, APPLYING = "start", "set up", "apply"
@@ -56,7 +56,7 @@ def rehearse_plan(
     from reconciler.rehearse.setup import choose_release, prepare_setup
     from reconciler.sandbox.cluster import start_cluster
     from reconciler.sandbox.jars import find_release, known_releases
-    from reconciler.sandbox.shape import Silence, choose_controller_ids
+    from reconciler.sandbox.request import Silence, choose_controller_ids
 
     _refuse_misfit(plan, state)
     progress = progress or Silence()
@@ -220,7 +220,7 @@ def _connect(cluster: Cluster) -> Connection:
 
 def _ask_machine() -> Machine:
     from reconciler.rehearse.needs import Machine
-    from reconciler.sandbox.places import read_file_limit, read_free_memory_mb
+    from reconciler.sandbox.paths import read_file_limit, read_free_memory_mb
 
     return Machine(read_free_memory_mb(), read_file_limit())
 

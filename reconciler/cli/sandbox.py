@@ -21,7 +21,7 @@ from reconciler.sandbox.control import (
     take_down_sandbox,
 )
 from reconciler.sandbox.jars import find_release, known_releases
-from reconciler.sandbox.shape import (
+from reconciler.sandbox.request import (
     BrokerState,
     EngineName,
     describe_shape,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.cluster import Broker
     from reconciler.sandbox.record import SandboxRecord
-    from reconciler.sandbox.shape import SandboxHealth
+    from reconciler.sandbox.request import SandboxHealth
 
 DEFAULT_BROKERS = 3
 COLOURS = {

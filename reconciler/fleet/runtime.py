@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import FleetError, SandboxError
 from reconciler.files import appearing
 from reconciler.sandbox.launch import find_java
-from reconciler.sandbox.places import data_directory, isolated_python
+from reconciler.sandbox.paths import data_directory, isolated_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

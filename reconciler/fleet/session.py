@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 from reconciler.errors import FleetError, UsageError, say_install
 from reconciler.fleet.runtime import isolated_workers
-from reconciler.sandbox.places import state_directory
+from reconciler.sandbox.paths import state_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

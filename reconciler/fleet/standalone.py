@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import FleetError
-from reconciler.sandbox.places import isolated_python
+from reconciler.sandbox.paths import isolated_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

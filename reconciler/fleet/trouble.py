@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError  # failures without an exception of Spark's 
 from pyspark.errors import PySparkException
 
 from reconciler.errors import Finding, FleetError, LakeError
-from reconciler.sandbox.places import state_directory
+from reconciler.sandbox.paths import state_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

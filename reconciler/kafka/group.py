@@ -236,7 +236,7 @@ JOIN_MS = 120_000  # well over any delay before a group forms
 PATIENCE_S = 30.0  # a coordinator that dies is replaced within some ten seconds
 
 _TAKEN = (InconsistentGroupProtocolError, GroupMaxSizeReachedError)
-_ASTIR = (RebalanceInProgressError, IllegalGenerationError)
+_REBALANCING = (RebalanceInProgressError, IllegalGenerationError)
 PASSING = (RetriableError, UnknownBrokerIdError)
 VOID = (UnknownMemberIdError, MemberIdRequiredError, FencedInstanceIdError)
 """The coordinator does not know the member id: the session expired, or another coordinator took
@@ -357,7 +357,7 @@ class Membership:
         generation = self._generation
         try:
             self._client.beat(self._member, generation)
-        except _ASTIR:
+        except _REBALANCING:
             # Only an answer to the generation that still counts says that the group has to form
             # again. The thread may have got a newer one while the heartbeat was under way.
             if NO_GENERATION != generation == self._generation:
@@ -374,7 +374,7 @@ class Membership:
                     self._form()
                 elif not self._over.wait(BEAT_S) and not self._is_member():
                     self._end = UnknownMemberIdError()
-            except (*PASSING, *_ASTIR):
+            except (*PASSING, *_REBALANCING):
                 self._over.wait(RETRY_S)
             except KafkaError as error:
                 self._end = error

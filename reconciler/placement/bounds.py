@@ -14,9 +14,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.placement.counts import RackRule, plain_squares, squares
+from reconciler.placement.level_fill import Basin, Region, fill
 from reconciler.placement.next_leaders import NextLeaderBounds
 from reconciler.placement.problem import scale_brokers
-from reconciler.placement.water import Basin, Region, fill
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

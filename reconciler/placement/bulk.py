@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _IMPROVED_TOPICS = 2_000
-"""Up to how many topics the exact way is also gone for the sake of level 4 alone."""
+"""Limit of topics for the exact search if only level 4 could improve."""
 
 _FEW_TOPICS = 256
 """Where a group has fewer topics, their orders alone do not bring enough brokers together."""

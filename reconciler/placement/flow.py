@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.placement.counts import Counts
 from reconciler.placement.cycles import find_negative_cycle
-from reconciler.placement.water import Basin, Region, fill
+from reconciler.placement.level_fill import Basin, Region, fill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from reconciler.placement.problem import Problem
 
 _BULK = 10_000
-"""New replicas of new topics from which on numpy pays, its import included."""
+"""Minimum of new replicas for which numpy is faster, including its import."""
 
 _ALIKE = 150
-"""New replicas of each group of topic from which on arrays are faster than topic by topic."""
+"""Minimum of new replicas per group of topics for which arrays are faster than topic by topic."""
 
 
 def place_optimal(problem: Problem) -> Placed:

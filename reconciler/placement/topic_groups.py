@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.placement.bounds import evenest_replicas, free_slack
 from reconciler.placement.counts import Counts
-from reconciler.placement.water import Basin, Region, fill
+from reconciler.placement.level_fill import Basin, Region, fill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

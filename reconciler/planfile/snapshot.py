@@ -12,7 +12,7 @@ from reconciler.errors import Finding, Location, SnapshotError
 from reconciler.files import DuplicateKeyError, ReplacedError, load_json
 from reconciler.model.cluster import INTERNAL_TOPICS, Broker, ClusterState, TopicState
 from reconciler.model.moves import LogDirectory
-from reconciler.planfile.places import locate, spell_path
+from reconciler.planfile.json_locations import locate, spell_path
 from reconciler.planfile.snapshot_document import FORMAT_VERSION, SnapshotDocument, TopicEntry
 
 if TYPE_CHECKING:

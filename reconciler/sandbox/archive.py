@@ -19,12 +19,12 @@ from reconciler.errors import SandboxError
 from reconciler.files import appearing
 from reconciler.model.cluster import Broker
 from reconciler.sandbox.embedded import EmbeddedCluster
-from reconciler.sandbox.places import data_directory
-from reconciler.sandbox.shape import NOTHING
+from reconciler.sandbox.paths import data_directory
+from reconciler.sandbox.request import NOTHING
 
 if TYPE_CHECKING:
     from reconciler.sandbox.launch import Java, Launch
-    from reconciler.sandbox.shape import ClusterRequest, StartObserver
+    from reconciler.sandbox.request import ClusterRequest, StartObserver
 
 TRY_AGAIN_AFTER_S = 24 * 3600
 UNUSED_AFTER_S = 30 * 24 * 3600

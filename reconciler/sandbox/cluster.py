@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from reconciler.sandbox.jars import find_release
-from reconciler.sandbox.places import open_run
-from reconciler.sandbox.shape import (
+from reconciler.sandbox.paths import open_run
+from reconciler.sandbox.request import (
     NOTHING,
     ClusterRequest,
     EngineName,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model.cluster import Broker
     from reconciler.sandbox.container import ContainerCluster
     from reconciler.sandbox.embedded import EmbeddedCluster
-    from reconciler.sandbox.shape import BrokerStatus, ControllerStatus
+    from reconciler.sandbox.request import BrokerStatus, ControllerStatus
 
 
 class Cluster(Protocol):

@@ -20,6 +20,7 @@ from reconciler.sandbox.docker_engine import (
 )
 from reconciler.sandbox.engine import PortReservation, StartedCluster, name_node, reserve_listeners
 from reconciler.sandbox.process import tell_death
+from reconciler.sandbox.request import BrokerState
 from reconciler.sandbox.settings import (
     CONTROLLER,
     MOST_COPIES,
@@ -29,7 +30,6 @@ from reconciler.sandbox.settings import (
     Node,
     node_properties,
 )
-from reconciler.sandbox.shape import BrokerState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from testcontainers.core.container import DockerContainer
 
-    from reconciler.sandbox.shape import ClusterRequest
+    from reconciler.sandbox.request import ClusterRequest
 
 OFFICIAL_IMAGE = "apache/kafka"
 STORAGE = PurePosixPath("/var/lib/kafka/data")

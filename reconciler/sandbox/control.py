@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox.places import isolated_python, state_directory
+from reconciler.sandbox.paths import isolated_python, state_directory
 from reconciler.sandbox.process import last_trouble
 from reconciler.sandbox.record import (
     find_lost_sandbox,
@@ -22,7 +22,7 @@ from reconciler.sandbox.record import (
     remove_socket,
     running_sandbox,
 )
-from reconciler.sandbox.shape import (
+from reconciler.sandbox.request import (
     BrokerState,
     BrokerStatus,
     ControllerStatus,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.cluster import Broker
     from reconciler.sandbox.record import SandboxRecord
-    from reconciler.sandbox.shape import StartObserver
+    from reconciler.sandbox.request import StartObserver
 
 ANSWER_TIMEOUT_S = 180
 END_TIMEOUT_S = 20

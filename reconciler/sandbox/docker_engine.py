@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import SandboxError, say_install
-from reconciler.sandbox.places import has_ended, isolated_python
+from reconciler.sandbox.paths import has_ended, isolated_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

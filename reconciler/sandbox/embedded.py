@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
 from reconciler.sandbox.engine import PortReservation, StartedCluster, name_node, reserve_listeners
-from reconciler.sandbox.places import DATA
+from reconciler.sandbox.paths import DATA
 from reconciler.sandbox.process import HostProcess, wait_for_answers
+from reconciler.sandbox.request import BrokerState
 from reconciler.sandbox.settings import (
     CONTROLLER,
     HOST,
@@ -26,14 +27,13 @@ from reconciler.sandbox.settings import (
     node_properties,
     render_properties,
 )
-from reconciler.sandbox.shape import BrokerState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from reconciler.sandbox.launch import Launch
-    from reconciler.sandbox.shape import ClusterRequest
+    from reconciler.sandbox.request import ClusterRequest
 
 
 class EmbeddedCluster(StartedCluster):

@@ -16,20 +16,20 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox.settings import HOST, PLAINTEXT, ListenerSettings, Node
-from reconciler.sandbox.shape import (
+from reconciler.sandbox.request import (
     BrokerState,
     BrokerStatus,
     ControllerStatus,
     choose_controller_ids,
 )
+from reconciler.sandbox.settings import HOST, PLAINTEXT, ListenerSettings, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from reconciler.sandbox.request import ClusterRequest
     from reconciler.sandbox.settings import ClusterSettings
-    from reconciler.sandbox.shape import ClusterRequest
 
 
 class StartedCluster(ABC):

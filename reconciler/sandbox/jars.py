@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from reconciler.errors import SandboxError, say_install
 from reconciler.files import appearing
-from reconciler.sandbox.places import cache_directory
+from reconciler.sandbox.paths import cache_directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reconciler.sandbox.shape import StartObserver
+    from reconciler.sandbox.request import StartObserver
 
 LOCK_FILE = Path(__file__).with_name("jars.json")
 

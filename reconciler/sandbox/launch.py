@@ -21,7 +21,7 @@ from reconciler.sandbox.jars import fetch_jars
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.sandbox.shape import ClusterRequest, StartObserver
+    from reconciler.sandbox.request import ClusterRequest, StartObserver
 
 LOG_SETTINGS = Path(__file__).with_name("log4j.properties")
 HEAP_MB, HEAP_MB_PER_BROKER, HEAP_MB_ISOLATED = 192, 64, 256

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox.places import isolated_python
+from reconciler.sandbox.paths import isolated_python
 from reconciler.units import count
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 from reconciler.errors import SandboxError
 from reconciler.files import write_file
 from reconciler.model.cluster import Broker
-from reconciler.sandbox.places import state_directory
+from reconciler.sandbox.paths import state_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from breakable import freeze_node, kill_node, thaw_node
 
 from campaign.network import Loss, Moment, Network, Stage, Trap, Way
 from campaign.world import BROKERS
-from reconciler.sandbox.shape import BrokerState
+from reconciler.sandbox.request import BrokerState
 
 if TYPE_CHECKING:
     import random

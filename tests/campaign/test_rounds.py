@@ -8,7 +8,7 @@ import pytest
 
 from campaign.faults import Kind
 from campaign.lane import KINDS, open_lane
-from reconciler.sandbox.shape import BrokerState
+from reconciler.sandbox.request import BrokerState
 
 if TYPE_CHECKING:
     from pathlib import Path

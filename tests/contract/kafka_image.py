@@ -22,7 +22,7 @@ import pytest
 from reconciler.errors import SandboxError
 from reconciler.sandbox.docker_engine import find_docker
 from reconciler.sandbox.jars import fetch_jars, find_release
-from reconciler.sandbox.shape import Silence
+from reconciler.sandbox.request import Silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from reconciler.kafka.configs import find_settings
 from reconciler.model.steps import CreateTopic
 from reconciler.planfile.snapshot import decode_snapshot, encode_snapshot
 from reconciler.sandbox.cluster import start_cluster
-from reconciler.sandbox.shape import choose_controller_ids, spread_brokers
+from reconciler.sandbox.request import choose_controller_ids, spread_brokers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from reconciler.errors import SandboxError
 from reconciler.model.cluster import Broker
 from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.jars import known_releases
-from reconciler.sandbox.shape import BrokerState
+from reconciler.sandbox.request import BrokerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

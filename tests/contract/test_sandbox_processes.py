@@ -17,8 +17,8 @@ import pytest
 
 from reconciler.errors import SandboxError
 from reconciler.sandbox.cluster import start_cluster
-from reconciler.sandbox.places import data_directory
-from reconciler.sandbox.shape import BrokerState
+from reconciler.sandbox.paths import data_directory
+from reconciler.sandbox.request import BrokerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

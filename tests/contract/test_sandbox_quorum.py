@@ -13,7 +13,7 @@ from lab import wait_for
 from reconciler.errors import SandboxError
 from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.embedded import EmbeddedCluster
-from reconciler.sandbox.shape import BrokerState
+from reconciler.sandbox.request import BrokerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from reconciler.sandbox.jars import Jar, download_jars
-from reconciler.sandbox.shape import Silence
+from reconciler.sandbox.request import Silence
 
 ICEBERG, DELTA, UNITY = "1.11.0", "4.4.0", "0.6.0"
 JARS = (

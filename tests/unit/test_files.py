@@ -30,7 +30,7 @@ ELSEWHERE = {
     "sandbox/jars.py": "a lock in the cache",
     "sandbox/process.py": "a log of the sandbox",
     "sandbox/record.py": "a lock in the state of this user",
-    "sandbox/places.py": "a lock in the directory of a throwaway cluster",
+    "sandbox/paths.py": "a lock in the directory of a throwaway cluster",
 }
 LAKE = "fleet/lake.py"
 

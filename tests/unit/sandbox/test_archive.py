@@ -10,7 +10,7 @@ from reconciler.errors import SandboxError
 from reconciler.sandbox import archive
 from reconciler.sandbox.archive import use_archive
 from reconciler.sandbox.launch import Java, Launch
-from reconciler.sandbox.shape import Silence
+from reconciler.sandbox.request import Silence
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ import reconciler
 ROOT = Path(reconciler.__file__).parent
 CHILD = """\
 import subprocess
-from reconciler.sandbox.places import isolated_python
+from reconciler.sandbox.paths import isolated_python
 subprocess.run([*isolated_python(), "-c", "import numbers; print(numbers.__file__)"], check=True)
 """
 
@@ -43,5 +43,5 @@ def test_every_child_begins_like_that() -> None:
     assert used == [
         ("runtime.py", 'os.environ.setdefault("PYSPARK_PYTHON", sys.executable)'),
         ("standalone.py", '"PYSPARK_PYTHON": sys.executable,'),
-        ("places.py", 'return [sys.executable, "-I" if sys.flags.isolated else "-P"]'),
+        ("paths.py", 'return [sys.executable, "-I" if sys.flags.isolated else "-P"]'),
     ]

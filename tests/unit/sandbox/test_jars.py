@@ -23,7 +23,7 @@ from reconciler.sandbox.jars import (
     known_releases,
     locked_jars,
 )
-from reconciler.sandbox.shape import Silence
+from reconciler.sandbox.request import Silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ import pytest
 from reconciler.errors import SandboxError
 from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.jars import Jar, download_jars
-from reconciler.sandbox.places import cache_directory
-from reconciler.sandbox.shape import Silence
+from reconciler.sandbox.paths import cache_directory
+from reconciler.sandbox.request import Silence
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -98,7 +98,7 @@ def test_nothing_to_do_is_no_changes() -> None:
     assert lines(plan([spec()], cluster(topic())))[2:] == ["No changes. 1 topic as specified"]
 
 
-def test_strangers_are_told_beside_no_changes() -> None:
+def test_unmanaged_topics_are_counted_after_no_changes() -> None:
     state = cluster(topic(), topic(name="x"), topic(name="y"))
     assert lines(plan([spec()], state))[-1] == (
         "No changes. 1 topic as specified · 2 live topics are unmanaged"
@@ -379,7 +379,7 @@ def test_an_empty_value_is_shown_as_one() -> None:
     assert "'' → delete" in text
 
 
-def test_the_description_of_a_topic_that_exists_is_no_news() -> None:
+def test_the_description_of_a_topic_that_exists_is_not_shown() -> None:
     made = plan([spec(partitions=4, description="Known.")], cluster(topic()))
     assert "Known." not in render_text(made)
     assert made.topics[0].description is None

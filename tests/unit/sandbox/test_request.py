@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.errors import SandboxError, SnapshotError
 from reconciler.model.cluster import Broker
-from reconciler.sandbox.shape import (
+from reconciler.sandbox.request import (
     choose_controller_ids,
     describe_shape,
     read_shape,

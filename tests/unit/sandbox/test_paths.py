@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.errors import SandboxError
 from reconciler.model.cluster import Broker
-from reconciler.sandbox.places import KEPT_RUNS, open_run, sweep_runs
+from reconciler.sandbox.paths import KEPT_RUNS, open_run, sweep_runs
 from reconciler.sandbox.process import last_trouble, tell_death
 from reconciler.sandbox.record import (
     SandboxRecord,

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from reconciler.placement.water import Basin, Region, fill
+from reconciler.placement.level_fill import Basin, Region, fill
 
 
 def pour(
