@@ -6,21 +6,12 @@ import json
 from dataclasses import replace
 
 import pytest
-from shorthand import HERE, ONE, cluster, plan, spec, topic, unused_cluster
+from shorthand import HERE, cluster, plan, spec, topic
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.show.github import annotate, annotate_findings, list_outputs, render_github
-
-
-def test_a_deletion_is_a_warning_although_it_is_asked_for() -> None:
-    made = plan([spec(absent=True)], unused_cluster(topic()), guards=ONE)
-    assert render_github(made).splitlines()[0] == (
-        "::warning file=topics/shop.yaml,line=3,col=1,title=data-loss::shop.orders: the topic is "
-        "deleted permanently, with its 3 partitions and every record in them (acknowledged)"
-    )
-
 
 NOTED = Finding("not-managed", "a: 100%, b", "see c", Location("a,b:c.yaml", 7, 3))
 
@@ -46,44 +37,6 @@ def test_no_text_can_begin_a_line_of_its_own() -> None:
 def test_a_severity_is_a_command(severity: Severity, command: str) -> None:
     finding = replace(NOTED, where=None, severity=severity)
     assert str(annotate(finding)).startswith(f"::{command} title=not-managed::")
-
-
-def test_a_plan_is_annotated_refusals_first() -> None:
-    live = [
-        topic("1 2 3", "a"),
-        topic("1 2 3", "b"),
-        topic("1 2 3", "c", config={"retention.ms": "604800000"}),
-    ]
-    wished = [
-        spec("a", partitions=4),
-        spec("b", partitions=1),
-        spec("c", config={"retention.ms": "1000"}, acknowledge=frozenset({"data-loss"})),
-    ]
-    assert render_github(plan(wished, cluster(*live))).splitlines() == [
-        "::error file=topics/shop.yaml,line=3,col=1,title=partitions-never-shrink::b: 3 → 1 "
-        "partition: Kafka cannot remove partitions; put 3 back, or create a new topic and move "
-        "its producers and consumers%0Apartitions 3 → 1 (topics/shop.yaml:3)",
-        "::warning file=topics/shop.yaml,line=3,col=1,title=ordering::a: keys move to other "
-        "partitions",
-        "::notice file=topics/shop.yaml,line=3,col=1,title=data-loss::c: records older than 1s "
-        "(1000) are deleted (acknowledged)",
-        "prod: 1 to expand, 1 to configure, 1 refused",
-    ]
-
-
-def test_live_topics_in_no_file_are_counted() -> None:
-    assert render_github(plan([], cluster(topic()))) == (
-        "prod: no changes · 1 live topic is unmanaged\n"
-    )
-
-
-def test_ten_of_a_kind_and_a_count_of_the_rest() -> None:
-    live = [topic("1 2 3", f"t{n}") for n in range(40)]
-    wished = [spec(f"t{n}", partitions=1 if n % 2 else 4) for n in range(40)]
-    lines = render_github(plan(wished, cluster(*live))).splitlines()
-    assert sum(line.startswith("::error ") for line in lines) == 10
-    assert sum(line.startswith("::warning ") for line in lines) == 10
-    assert lines[-2] == "20 more not shown as annotations: GitHub takes 10 of a kind"
 
 
 def test_findings_beyond_ten_follow_as_text() -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from shorthand import HERE, ONE, cluster, plan, rows, spec, topic, unused_cluster
 
-from reconciler.model.plan import Plan
 from reconciler.model.steps import Verb
 from reconciler.moves.elections import assemble_elections
 from reconciler.planfile.totals import Totals
-from reconciler.show.view import PlanView, TopicView, view_plan
+from reconciler.show.view import TopicView, view_plan
 from reconciler.show.wording import Tone
 from reconciler.spec.clusters import ClusterEntry
 
@@ -42,32 +41,6 @@ def show(name: str) -> TopicView:
     return next(topic for topic in VIEW.topics if topic.name == name)
 
 
-def test_steps_are_counted_by_verb() -> None:
-    assert VIEW.counts == {
-        "create": 1,
-        "expand": 1,
-        "configure": 1,
-        "reorder": 0,
-        "move": 0,
-        "elect": 0,
-        "delete": 1,
-    }
-    assert VIEW.to_do == (
-        "1 to delete",
-        "1 to create",
-        "1 to expand",
-        "1 to configure",
-        "1 refused",
-    )
-
-
-def test_topics_partitions_and_replicas_are_added_up() -> None:
-    assert VIEW.totals == Totals(1, 1, 4, 2, 10, 4, topics_changed=3)
-    assert VIEW.totals.words == (
-        "1 topic, 4 partitions, 10 replicas added; 1 topic, 2 partitions, 4 replicas removed"
-    )
-
-
 def test_the_totals_of_the_owners_are_those_of_the_plan() -> None:
     assert VIEW.by_owner == {
         "audit": Totals(1, 0, 2, 0, 6, 0, topics_changed=1),
@@ -81,10 +54,6 @@ def test_totals_show_what_is_added_and_removed_of_a_noun() -> None:
     totals = Totals(partitions_added=1200, partitions_removed=2, replicas_removed=3)
     nouns = ("topic", "partition", "replica")
     assert [totals.show(noun) for noun in nouns] == ["", "+1,200 −2", "−3"]
-
-
-def test_a_plan_that_adds_nothing_has_no_size() -> None:
-    assert view_plan(Plan("prod", None, (), ())).totals.words == ""
 
 
 @pytest.mark.parametrize(
@@ -109,16 +78,3 @@ def test_every_verb_has_a_sign_and_a_tone() -> None:
         Verb.ELECT: ("~", Tone.TUNE),
         Verb.DELETE: ("-", Tone.REMOVE),
     }
-
-
-@pytest.mark.parametrize(
-    ("names", "said"),
-    [
-        ((), ""),
-        (("a",), "1 live topic is unmanaged"),
-        (("a", "b"), "2 live topics are unmanaged"),
-    ],
-)
-def test_unmanaged_topics_are_counted(names: tuple[str, ...], said: str) -> None:
-    view: PlanView = view_plan(Plan("prod", None, (), (), unmanaged=names))
-    assert view.unmanaged_words == said

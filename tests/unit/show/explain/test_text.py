@@ -7,10 +7,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from shorthand import brokers, cluster, matrix, plan, spec, topic
+from shorthand import brokers, matrix, topic
 
 from reconciler.model.cluster import Broker
-from reconciler.show.explain.matrix import build_matrix
 from reconciler.show.explain.text import render_matrix
 
 if TYPE_CHECKING:
@@ -23,89 +22,6 @@ ADDED = "1,5,6 2,6,4 3,4,5"
 
 def paragraphs(text: str) -> list[list[str]]:
     return [part.splitlines() for part in text.rstrip("\n").split("\n\n")]
-
-
-def test_an_expansion() -> None:
-    grown = matrix(BEFORE, ADDED, SIX, topic("1,2 1,3", "other"))
-    title, table, odds, reasons = paragraphs(render_matrix(grown))
-    assert title == ["shop.orders · 6 → 9 partitions × 3 replicas", "L leader · F follower · + new"]
-    assert table == [
-        "                     a    │   b    │   c",
-        "broker              1   4 │  2   5 │  3   6",
-        "───────────────────────────────────────────",
-        "0                   L   · │  F   · │  F   ·",
-        "1                   ·   F │  L   · │  F   ·",
-        "2                   ·   F │  ·   F │  L   ·",
-        "3                   ·   L │  ·   F │  ·   F",
-        "4                   F   · │  ·   L │  ·   F",
-        "5                   F   · │  F   · │  ·   L",
-        "6                  +L   · │  ·  +F │  ·  +F",
-        "7                   ·  +F │ +L   · │  ·  +F",
-        "8                   ·  +F │  ·  +F │ +L   ·",
-        "───────────────────────────────────────────",
-        "this topic                │        │",
-        "  leaders before    1   1 │  1   1 │  1   1",
-        "  leaders after     2   1 │  2   1 │  2   1",
-        "    by rack        2 → 3  │ 2 → 3  │ 2 → 3",
-        "  replicas before   3   3 │  3   3 │  3   3",
-        "  replicas after    4   5 │  4   5 │  4   5",
-        "    by rack        6 → 9  │ 6 → 9  │ 6 → 9",
-        "───────────────────────────────────────────",
-        "all topics                │        │",
-        "  leaders before    3   1 │  1   1 │  1   1",
-        "  leaders after     4   1 │  2   1 │  2   1",
-        "    by rack        4 → 5  │ 2 → 3  │ 2 → 3",
-        "  replicas before   5   3 │  4   3 │  4   3",
-        "  replicas after    6   5 │  5   5 │  5   5",
-        "    by rack        8 → 11 │ 7 → 10 │ 7 → 10",
-        "───────────────────────────────────────────",
-        "if lost                   │        │",
-        "  one gets          2   1 │  1   1 │  2   1",
-        "    by rack          2    │   2    │   2",
-    ]
-    assert odds == [
-        "Max − min over the brokers, as planned and by Kafka's own placement "
-        "(200 random placements):",
-        "           planned  mean worst",
-        "  leaders        1   1.0     1",
-        "  replicas       1   1.0     1",
-    ]
-    assert reasons == [
-        "As even as 9 leaders and 27 replicas on 6 brokers can be.",
-        "Worst loss of a broker: 1. Broker 2 takes over 2 of its 4 leaders.",
-        "Worst loss of a rack: a. Broker 2 takes over 2 of its 5 leaders.",
-    ]
-
-
-def test_a_new_topic_has_no_before() -> None:
-    title, table, *_ = paragraphs(render_matrix(matrix("", "1,2 2,1", brokers(None, None))))
-    assert title[0] == "shop.orders · 2 new partitions × 2 replicas"
-    assert table == [
-        "broker       1   2",
-        "──────────────────",
-        "0           +L  +F",
-        "1           +F  +L",
-        "──────────────────",
-        "this topic",
-        "  leaders    1   1",
-        "  replicas   2   2",
-        "──────────────────",
-        "all topics",
-        "  leaders    1   1",
-        "  replicas   2   2",
-        "──────────────────",
-        "if lost",
-        "  one gets   1   1",
-    ]
-
-
-def test_an_unchanged_topic_has_neither_marks_nor_odds() -> None:
-    state = cluster(topic("1 2"))
-    same = build_matrix("shop.orders", plan([], state), state)
-    title, table, reasons = paragraphs(render_matrix(same))
-    assert title == ["shop.orders · 2 partitions × 1 replica", "L leader · F follower"]
-    assert not re.search(r"\+|→", "".join(table))
-    assert reasons == ["Nothing new is placed, and existing replicas stay where they are."]
 
 
 def test_brokers_that_take_nothing_stand_in_brackets_and_are_told() -> None:
@@ -132,23 +48,6 @@ def test_the_legend_names_the_broker_that_takes_nothing() -> None:
     nodes = (*brokers("a", "b"), Broker(3, "c", alive=False))
     (_, legend), *_ = paragraphs(render_matrix(matrix("1,3", "1,2", nodes)))
     assert legend.endswith(" · (3) takes nothing new")
-
-
-def test_a_refused_topic_tells_why_nothing_is_placed() -> None:
-    state = cluster(topic("1 2 3"))
-    wished = spec(partitions=2)
-    refused = build_matrix("shop.orders", plan([wished], state), state, spec=wished)
-    assert paragraphs(render_matrix(refused))[-1] == [
-        "Refused, so nothing new is placed: 3 → 2 partitions: Kafka cannot remove partitions."
-    ]
-
-
-def test_rows_by_hand_tell_their_place() -> None:
-    state, wished = cluster(), spec(assignment=((1,), (1,)))
-    by_hand = build_matrix("shop.orders", plan([wished], state), state, spec=wished)
-    assert paragraphs(render_matrix(by_hand))[-1] == [
-        "Placed by hand, at topics/shop.yaml:3: the rows are checked and taken as they are."
-    ]
 
 
 def test_many_partitions_are_folded_and_nothing_is_lost() -> None:
@@ -195,34 +94,6 @@ def test_many_partitions_are_folded_and_nothing_is_lost() -> None:
         "if lost                    │         │",
         "  one gets              41 │      41 │      41",
         "    by rack          41    │   41    │   41",
-    ]
-
-
-def test_many_brokers_are_grouped_by_rack() -> None:
-    nodes = tuple(Broker(n, f"rack-{n % 3}") for n in range(1, 31))
-    wide = matrix("1,2,3", "4,5,6 10,20,30", nodes)
-    _, table, topic_totals, cluster_totals, by_load, *_ = paragraphs(render_matrix(wide, width=70))
-    assert table == [
-        "   rack-0 │ rack-1 │ rack-2",
-        "───────────────────────────",
-        "0  F3     │ L1     │ F2",
-        "1  +F6    │ +L4    │ +F5",
-        "2  +F30   │ +L10   │ +F20",
-    ]
-    assert topic_totals == [
-        "this topic  brokers │ leaders           │ replicas",
-        "───────────────────────────────────────────────────────────",
-        "rack-0      10      │ 0 (0 each)        │ 1 → 3 (0..1 each)",
-        "rack-1      10      │ 1 → 3 (0..1 each) │ 1 → 3 (0..1 each)",
-        "rack-2      10      │ 0 (0 each)        │ 1 → 3 (0..1 each)",
-    ]
-    assert cluster_totals[1:] == topic_totals[1:]
-    assert by_load == [
-        "leaders 1, replicas 1: broker 1",
-        "leaders 0 → 1, replicas 0 → 1: brokers 4, 10",
-        "leaders 0, replicas 1: brokers 2–3",
-        "leaders 0, replicas 0 → 1: brokers 5–6, 20, 30",
-        "leaders 0, replicas 0: brokers 7–9, 11–19, 21–29",
     ]
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from shorthand import ONE, brokers, cluster, plan, spec, topic, unused_cluster
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model.cluster import Guards
-from reconciler.model.plan import Commit, Plan, PlannedTopic, Scope, TopicImage
+from reconciler.model.plan import Plan, PlannedTopic, Scope, TopicImage
 from reconciler.model.steps import ExpandTopic, steps_of
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.show.markdown.page import COMMENT_LIMIT, render_markdown
 
-GOLDEN = Path(__file__).parent / "small_plan.md"
 SIX = brokers("a", "a", "b", "b", "c", "c")
 BOTH = frozenset({"data-loss", "ordering"})
 
@@ -37,10 +35,6 @@ def small_plan() -> Plan:
         spec("shop.clicks", config={"retention.ms": "1000"}, acknowledge=BOTH),
     ]
     return plan(wished, cluster(*live, nodes=SIX), files=1)
-
-
-def test_a_small_plan_as_it_is_kept() -> None:
-    assert render_markdown(small_plan(), saved="plan.json") == GOLDEN.read_text(encoding="utf-8")
 
 
 STAGES = (("dev",), ("staging", "prod"), ("prod_2",))
@@ -76,25 +70,6 @@ def test_it_begins_with_the_marker_of_its_cluster() -> None:
     made = Plan("a b-->|", None, (), ())
     first = render_markdown(made).splitlines()[0]
     assert first == "<!-- reconciler:plan cluster=a%20b--%3E%7C -->"
-
-
-def test_no_changes_are_said_in_few_words() -> None:
-    made = plan([spec()], cluster(topic()), files=1)
-    assert render_markdown(made).splitlines()[1:] == [
-        "### Kafka plan for `prod`: no changes",
-        "",
-        "cluster-1 · 3 brokers · 1 topic from 1 file · all as specified",
-        "",
-        "---",
-        "",
-        f"Fingerprint `{fingerprint_plan(made)}`",
-    ]
-
-
-def test_refusals_stand_before_risks_and_those_before_changes() -> None:
-    text = render_markdown(small_plan())
-    places = [text.index(part) for part in ("[!CAUTION]", "[!WARNING]", "| Topic |", "<details>")]
-    assert places == sorted(places)
 
 
 def alert(what: str, way_out: str) -> Finding:
@@ -158,11 +133,6 @@ def test_a_plan_that_is_not_saved_is_applied_by_its_fingerprint() -> None:
     assert hint in render_markdown(made)
 
 
-def test_the_commit_of_the_specs_is_named_so_that_it_becomes_a_link() -> None:
-    made = replace(small_plan(), commit=Commit("ab" * 20))
-    assert "Specs of commit ababababab" in render_markdown(made)
-
-
 def test_the_command_limits_itself_to_what_the_plan_was_limited_to() -> None:
     made = replace(small_plan(), scope=Scope("shop.*", "origin/main"))
     limits = "--cluster prod --topic 'shop.*' --changed-since origin/main"
@@ -219,14 +189,6 @@ def test_several_owners_see_what_each_of_them_gets() -> None:
     ]
 
 
-def test_each_topic_is_listed_with_its_owner() -> None:
-    lines = render_markdown(owned_plan("shop", None)).splitlines()
-    assert "| | Topic | Owner | Change | Risk | Spec |" in lines
-    sizes = "2 partitions × 2 replicas |  | `topics/shop.yaml:3` |"
-    assert f"| +&nbsp;create | `new-00` | `shop` | {sizes}" in lines
-    assert f"| +&nbsp;create | `new-01` |  | {sizes}" in lines
-
-
 def test_refused_and_deleted_topics_are_listed_with_their_owner() -> None:
     state = unused_cluster(topic("1,2 2,3", "old"), topic("1 2", "small"))
     wished = [spec("old", absent=True, owner="shop"), spec("small", partitions=1, owner="a|b")]
@@ -237,10 +199,6 @@ def test_refused_and_deleted_topics_are_listed_with_their_owner() -> None:
     assert "| `small` | <code>a&#124;b</code> | `partitions` 2 → 1" in text
 
 
-def test_topics_without_owners_need_no_column_of_owners() -> None:
-    assert "Owner" not in render_markdown(small_plan())
-
-
 def test_an_owner_whose_configs_change_is_named_too() -> None:
     wished = [
         spec("made", owner="audit", partitions=1, replication_factor=1),
@@ -248,11 +206,6 @@ def test_an_owner_whose_configs_change_is_named_too() -> None:
     ]
     made = plan(wished, cluster(topic("1,2", "tuned")))
     assert "| `shop` | 1 | – | – | – |" in render_markdown(made)
-
-
-@pytest.mark.parametrize("owners", [("shop",), ("shop", None), (None, None), ("shop", "shop")])
-def test_fewer_than_two_owners_need_no_table(owners: tuple[str | None, ...]) -> None:
-    assert "| Owner | Changes |" not in render_markdown(owned_plan(*owners))
 
 
 def test_many_owners_are_folded_and_named_if_they_do_not_fit() -> None:
