@@ -21,7 +21,7 @@ class Rule:
     says: str
 
 
-# Files: what can be read at all (spec.syntax), and the form of documents (spec.forms).
+# Files: what can be read at all (spec.syntax), and the form of documents (spec.declarations).
 _FILES: tuple[Rule, ...] = (
     Rule("estate-file", "Every YAML file of an estate is a regular, readable file."),
     Rule(

@@ -1,4 +1,4 @@
-"""Generate files from the code: schemas/*.schema.json, and rules, lake and glossary in docs/.
+"""Generate files from the code: schemas/*.schema.json, and keys, rules, lake and glossary in docs/.
 
 python schemas/generate.py            writes them
 python schemas/generate.py --check    exits 1 and names the files that are out of date
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from glossary import render_glossary
+from keys_page import render_keys
 
 from reconciler.cli.schema import SCHEMAS, render_schema
 from reconciler.fleet.tables import FACTS, TABLES
@@ -22,7 +23,7 @@ def render_files() -> dict[Path, str]:
     """Return the text of every generated file, by path."""
     files = {ROOT / "schemas" / f"{name}.schema.json": render_schema(name) for name in SCHEMAS}
     pages = {"rules.md": render_rules(), "lake.md": render_tables()}
-    pages |= {"glossary.md": render_glossary()}
+    pages |= {"glossary.md": render_glossary(), "keys.md": render_keys()}
     return files | {ROOT / "docs" / name: text for name, text in pages.items()}
 
 

@@ -117,10 +117,9 @@ def check_ranges(document: ClustersDocument, table: YamlMap) -> Iterator[Finding
     """Report ranges that are empty once a cluster's policy is merged over that of the estate."""
     above = document.policy
     for name, form in sorted(document.clusters.items()):
-        own = form.policy
-        if not own.model_fields_set:
+        if "policy" not in table["clusters"][name]:
             continue
-        written = table["clusters"][name]["policy"]
+        own, written = form.policy, table["clusters"][name]["policy"]
         for key in ("partitions", "replication_factor"):
             yield from _check_range(key, getattr(above, key), getattr(own, key), written)
         for key, bounds in own.config.ranges.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Severity
+from reconciler.spec.declarations import list_keys
 from reconciler.spec.fields import FieldError, fold_spelling, read_each, read_text
 from reconciler.spec.forms import TopicDocument
 from reconciler.spec.resource_form import (
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 # Other Kubernetes kinds also have these top-level keys: a kubeconfig has clusters.
 _SHARED = {"clusters", "description", "owner", "state"}
-_OURS = {fold_spelling(key) for key in TopicDocument.model_fields.keys() - _SHARED}
+_OURS = {fold_spelling(key) for key in list_keys(TopicDocument).keys() - _SHARED}
 
 
 def is_resource(document: YamlMap) -> bool:

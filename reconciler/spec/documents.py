@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Finding, Location, Severity, SpecError, show_path
 from reconciler.spec.clusters import check_ranges, list_entries
 from reconciler.spec.custom_resources import is_resource, read_resource
-from reconciler.spec.form_errors import check_form
+from reconciler.spec.declarations import check_form
 from reconciler.spec.forms import ClustersDocument, TopicDocument
 from reconciler.spec.syntax import load_text
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml
@@ -80,9 +80,7 @@ class ClustersFile:
     """
 
     file: str
-    document: ClustersDocument = field(
-        default_factory=lambda: ClustersDocument.model_construct(version=1)
-    )
+    document: ClustersDocument = field(default_factory=lambda: ClustersDocument(version=1))
     table: YamlMap = field(default_factory=YamlMap)
     readable: bool = True
 

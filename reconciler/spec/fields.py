@@ -1,17 +1,16 @@
-"""Readers of single fields: a YAML value becomes a number, a flag, a text, or a finding.
+"""Kinds of values: each has one reader, one JSON Schema and one line in the docs.
 
-Each reader takes the value and its name in messages. It raises FieldError with every finding.
-Nothing is converted silently: an ambiguous value is refused, and the message shows how to write it.
+A reader takes the value and its name in messages. It raises FieldError with every finding. Nothing
+is converted silently: an ambiguous value is refused, and the message shows how to write it.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from pydantic_core import core_schema
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reconciler.errors import Finding, Location
 from reconciler.spec.values import (
@@ -25,15 +24,15 @@ from reconciler.spec.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from pydantic import GetCoreSchemaHandler
+    from collections.abc import Iterable
 
     from reconciler.errors import Location
 
 
 S = TypeVar("S")
 T = TypeVar("T")
+U = TypeVar("U")
+Schema = dict[str, Any]
 
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _GROUPED = re.compile(r"[0-9]{1,3}(?:[_, ' ][0-9]{3})+")
@@ -47,7 +46,7 @@ _NO = {"no", "off", "n", "false", "0"}
 
 
 class FieldError(ValueError):
-    """Findings about one field. It is a ValueError, so that pydantic passes it through."""
+    """Findings about one field."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
@@ -59,55 +58,67 @@ def field_error(rule: str, where: Location, what: str, way_out: str) -> FieldErr
     return FieldError([Finding(rule, what, way_out, where)])
 
 
-class Read:
-    """How the value of a key is read, for pydantic: `Annotated[int, Read(reader, json_schema)]`.
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """One kind of value, declared once: what reads it, describes it and checks it in an editor.
 
-    The type is what the reader returns. PlainValidator and WithJsonSchema would also build a schema
-    of that type and a serializer, which takes half of the time that the models take.
+    `read` takes the value and the name of its key. `says` is its line in docs/keys.md. `spell`
+    returns a value as it is written; without it, the default of a key is not shown. `any_config`:
+    the reader also takes the configs that the services of the estate's clusters have.
     """
 
-    __slots__ = ("json_schema", "reader")
+    read: Callable[..., T]
+    schema: Schema
+    says: str
+    spell: Callable[[T], bool | int | str] | None = None
+    any_config: bool = False
 
-    def __init__(self, reader: Callable[..., object], json_schema: Mapping[str, Any]) -> None:
-        self.reader = reader
-        self.json_schema = json_schema
-
-    def __get_pydantic_core_schema__(
-        self, _type: object, _handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.reader)
-
-    def __get_pydantic_json_schema__(self, _schema: object, _handler: object) -> dict[str, Any]:
-        return dict(self.json_schema)
+    def then(self, make: Callable[[T], U], spell: Callable[[U], str] | None = None) -> Kind[U]:
+        """Return the kind that is written alike, and read as something else."""
+        read = self.read
+        return Kind(lambda *given: make(read(*given)), self.schema, self.says, spell)
 
 
-class ReadNamed(Read):
-    """How a value is read if its reader also takes the name of the key, for messages."""
+def or_null(kind: Kind[T]) -> Kind[T | None]:
+    """Return the kind that also takes null, which removes an inherited value."""
+    schema, read = kind.schema, kind.read
+    if "type" in schema:
+        schema = {**schema, "type": [schema["type"], "null"]}
+    else:
+        schema = {"anyOf": [*schema["anyOf"], {"type": "null"}]}
 
-    __slots__ = ()
+    def read_or_null(value: YamlValue, name: str) -> T | None:
+        return None if isinstance(value, YamlText) and value.is_null else read(value, name)
 
-    def __get_pydantic_core_schema__(
-        self, _type: object, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        name = handler.field_name or "the value"
-        return core_schema.no_info_plain_validator_function(lambda value: self.reader(value, name))
+    return Kind(read_or_null, schema, f"{kind.says}, or null")
 
 
-class ReadOffered(Read):
-    """How a value is read if its reader takes the name, and the configs of the estate's services.
+def not_empty(
+    kind: Kind[tuple[T, ...]], what: str, way_out: str, rule: str = "value-missing"
+) -> Kind[tuple[T, ...]]:
+    """Return the kind of lists that have an item."""
 
-    The latter are the context of the validation, a frozenset of their names.
-    """
+    def read(value: YamlValue, name: str) -> tuple[T, ...]:
+        if items := kind.read(value, name):
+            return items
+        raise field_error(rule, value.where, f"{name} {what}", way_out)
 
-    __slots__ = ()
+    return replace(kind, read=read, schema={**kind.schema, "minItems": 1})
 
-    def __get_pydantic_core_schema__(
-        self, _type: object, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        name = handler.field_name or "the value"
-        return core_schema.with_info_plain_validator_function(
-            lambda value, info: self.reader(value, name, info.context or frozenset())
-        )
+
+def whole(least: int, most: int) -> Kind[int]:
+    """Return the kind of plain decimal numbers of a range."""
+    schema = {"type": "integer", "minimum": least, "maximum": most}
+    read = partial(read_count, least=least, most=most)
+    return Kind(read, schema, f"whole number from {least:,} to {most:,}", int)
+
+
+def choice(*words: str) -> Kind[str]:
+    """Return the kind of a few words."""
+    schema = {"type": "string", "enum": [*map(str, words)]}
+    *others, last = (f"`{word}`" for word in words)
+    says = f"{', '.join(others)} or {last}"
+    return Kind(partial(read_choice, choices=words), schema, says, str)
 
 
 def require_value(value: YamlValue, name: str) -> None:
@@ -367,3 +378,25 @@ def read_settings(value: YamlValue) -> WrittenConfig:
     if findings:
         raise FieldError(findings)
     return WrittenConfig(tuple(items))
+
+
+_WORDS: Schema = {"type": "string", "minLength": 1, "pattern": r"\S"}
+TEXT = Kind(read_text, _WORDS, "text")
+FLAG = Kind(read_flag, {"type": "boolean"}, "`true` or `false`", bool)
+TEXTS = Kind(
+    read_texts, {"type": "array", "items": _WORDS, "uniqueItems": True}, "list of distinct names"
+)
+SHORT_TEXT = Kind(
+    read_short_text,
+    {"type": "string", "minLength": 1, "maxLength": MOST_CHARACTERS},
+    f"text of at most {MOST_CHARACTERS:,} characters",
+)
+PATTERNS = Kind(
+    read_patterns,
+    {
+        "type": "array",
+        "items": {**_WORDS, "maxLength": MOST_CHARACTERS},
+        "uniqueItems": True,
+    },
+    "list of names, and of patterns with `*` and `?`",
+)

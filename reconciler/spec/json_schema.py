@@ -1,4 +1,4 @@
-"""JSON Schemas of the documents, made from the models and the catalogue of configs.
+"""JSON Schemas of the documents, made from the declared keys and the catalogue of configs.
 
 They serve editors: every YAML language server reads draft-07, and each key has a description. A
 schema is a little more lenient than `reconciler validate`: it marks no valid document as wrong.
@@ -7,8 +7,6 @@ schema is a little more lenient than `reconciler validate`: it marks no valid do
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-
-from pydantic.json_schema import models_json_schema
 
 from reconciler.spec.catalogue import (
     LINES,
@@ -21,18 +19,16 @@ from reconciler.spec.client import PROPERTIES, REFERENCES, SECRET_PROPERTIES
 from reconciler.spec.client_values import CHOICES, MECHANISMS, RANGES
 from reconciler.spec.config_docs import Dimension
 from reconciler.spec.configs import choose_catalogue
-from reconciler.spec.forms import ClustersDocument, TopicDocument
-from reconciler.spec.keys import DEFINED_ELSEWHERE
+from reconciler.spec.declarations import Form, Forms, list_keys
+from reconciler.spec.fields import Kind, Schema
+from reconciler.spec.forms import ClustersDocument, Override, TopicDocument
+from reconciler.spec.keys import CLIENT, CONFIG
 from reconciler.spec.scalars import RECORD_FORMAT, limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pydantic import BaseModel
-
     from reconciler.spec.catalogue import ConfigKey
-
-Schema = dict[str, Any]
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _NULL: Schema = {"type": "null"}
@@ -56,57 +52,51 @@ def build_clusters_schema() -> Schema:
     return _build(ClustersDocument, "The clusters of an estate")
 
 
-def _build(model: type[BaseModel], title: str) -> Schema:
-    """Return a model's schema with its definitions, in the form that editors read best."""
-    (_, definitions) = models_json_schema([(model, "validation")])
-    defs: Schema = {name: _tidy(schema) for name, schema in definitions["$defs"].items()}
-    root = defs.pop(model.__name__)
-    if "Override" in defs:
-        defs["Override"]["minProperties"] = 1
-    defs |= {"Config": _build_config(), "Client": _build_client()}
-    used = _list_used(root, defs)
-    return {"$schema": _DRAFT, "title": title, **root, "$defs": {n: defs[n] for n in sorted(used)}}
+def _build(declared: type[Any], title: str) -> Schema:
+    """Return a form's schema with its definitions, in the form that editors read best."""
+    defs: dict[str, Schema] = {}
+    root = _build_form(declared, defs)
+    return {"$schema": _DRAFT, "title": title, **root, "$defs": dict(sorted(defs.items()))}
 
 
-def _list_used(schema: Any, defs: Schema) -> set[str]:
-    """Name the definitions that a schema needs, directly or through other definitions."""
-    if isinstance(schema, list):
-        return {name for item in schema for name in _list_used(item, defs)}
-    if not isinstance(schema, dict):
-        return set()
-    used = {name for value in schema.values() for name in _list_used(value, defs)}
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        used |= {name} | _list_used(defs[name], defs)
-    return used
-
-
-def _tidy(schema: Any) -> Any:
-    """Remove what pydantic adds for itself: titles, empty defaults, null for 'left out'."""
-    if isinstance(schema, list):
-        return [_tidy(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if DEFINED_ELSEWHERE in schema:
-        schema = {**schema, "$ref": f"#/$defs/{schema[DEFINED_ELSEWHERE]}"}
-        del schema[DEFINED_ELSEWHERE]
-    if "patternProperties" in schema:
-        schema = {**schema, "additionalProperties": False}
-    branches = schema.get("anyOf", [])
-    if len(branches) == 2 and _NULL in branches:
-        written = next(branch for branch in branches if branch != _NULL)
-        schema = {**written, **{key: value for key, value in schema.items() if key != "anyOf"}}
-    if "$ref" in schema and len(schema) > 1:
-        # A draft-07 reader ignores all keys next to $ref.
-        schema = {"allOf": [{"$ref": schema["$ref"]}]} | {
-            key: value for key, value in schema.items() if key != "$ref"
-        }
+def _build_form(declared: type[Any], defs: dict[str, Schema]) -> Schema:
+    """Return the schema of a form; the schemas of the forms below it go into `defs`."""
+    properties, required = {}, []
+    for name, (_, key) in list_keys(declared).items():
+        properties[name] = {"description": key.says, **_build_value(key.value, defs)}
+        if key.default is not None:
+            properties[name]["default"] = key.default
+        required += [name] if key.required else []
     return {
-        key: _tidy(value)
-        for key, value in schema.items()
-        if not (key == "title" and isinstance(value, str))
-        and not (key == "default" and not isinstance(value, bool | str))
+        "type": "object",
+        "description": declared.__doc__,
+        "properties": properties,
+        **({"required": required} if required else {}),
+        "additionalProperties": False,
     }
+
+
+def _build_value(value: Kind[Any] | Form | Forms, defs: dict[str, Schema]) -> Schema:
+    match value:
+        case Kind(schema={"$ref": reference}):
+            defs[reference.rpartition("/")[2]] = _SHARED[reference]()
+            return {"allOf": [{"$ref": reference}]}
+        case Kind():
+            return value.schema
+        case Form(declared):  # a draft-07 reader ignores all keys next to $ref
+            return {"allOf": [_refer(declared, defs)]}
+        case Forms(names, declared):
+            below = {names.schema["pattern"]: _refer(declared, defs)}
+            return {"type": "object", "patternProperties": below, "additionalProperties": False}
+
+
+def _refer(declared: type[Any], defs: dict[str, Schema]) -> Schema:
+    name = declared.__name__
+    if name not in defs:
+        defs[name] = _build_form(declared, defs)
+        if declared is Override:
+            defs[name]["minProperties"] = 1
+    return {"$ref": f"#/$defs/{name}"}
 
 
 def _build_config() -> Schema:
@@ -125,7 +115,10 @@ def _build_config() -> Schema:
         "description": "Topic configs. null removes an inherited key, and a key of a service from "
         "the topic.",
         "properties": {
-            name: {"description": _describe(key), **_build_value(key, newest.dimension(name))}
+            name: {
+                "description": _describe(key),
+                **_build_config_value(key, newest.dimension(name)),
+            }
             for name, key in keys.items()
         },
         "patternProperties": {
@@ -151,7 +144,7 @@ def _describe(key: ConfigKey) -> str:
     return " ".join(filter(None, said))
 
 
-def _build_value(key: ConfigKey, dimension: Dimension | None) -> Schema:
+def _build_config_value(key: ConfigKey, dimension: Dimension | None) -> Schema:
     """Return the schema of a config value: plain, quoted, or null."""
     match key.type:
         case ConfigType.BOOLEAN:
@@ -225,3 +218,6 @@ def _build_words(words: Iterable[str]) -> Schema:
     return {
         "anyOf": [{"enum": [*spelled]}, {"type": "string", "pattern": f"^({'|'.join(either)})$"}]
     }
+
+
+_SHARED = {CONFIG.schema["$ref"]: _build_config, CLIENT.schema["$ref"]: _build_client}

@@ -1,10 +1,12 @@
-"""The values of a policy's keys: their readers, and their JSON Schemas."""
+"""The kinds of values of a policy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, TypeVar
+from functools import partial
+from typing import TypeVar
 
 from reconciler.errors import Severity
 from reconciler.policy.limits import read_limit
@@ -14,7 +16,15 @@ from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_PARTITIONS
 from reconciler.spec.catalogue import ConfigType, every_key, lines_that_know, spell_line
 from reconciler.spec.configs import Catalogue, choose_catalogue
-from reconciler.spec.fields import FieldError, Read, ReadNamed, ReadOffered, field_error, suggest
+from reconciler.spec.fields import (
+    FieldError,
+    Kind,
+    Schema,
+    choice,
+    field_error,
+    suggest,
+    whole,
+)
 from reconciler.spec.values import (
     YamlList,
     YamlMap,
@@ -38,27 +48,36 @@ SPARED = (
 )
 """The rules from which topics can be exempt. Rules in CEL use `when` instead."""
 
-MOST_PER_OWNER = 1_000_000_000
-
 V = TypeVar("V")
 
 _NUMBERS = (ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE)
+_WORDS: Schema = {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True}
 
 
-def _read_requirement(value: YamlValue, name: str) -> bool:
-    return fields.read_choice(value, name, ("required", "optional")) == "required"
+def _map_schema(value: Schema) -> Schema:
+    return {
+        "type": "object",
+        "patternProperties": {"^[a-z0-9._-]+$": value},
+        "additionalProperties": False,
+    }
 
 
-def _read_severity(value: YamlValue) -> Severity:
-    return Severity(fields.read_choice(value, "severity", tuple(map(str, Severity))))
+def _range_schema(limit: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": {"min": limit, "max": limit},
+        "additionalProperties": False,
+    }
 
 
-def _read_subject(value: YamlValue) -> Subject:
-    return Subject(fields.read_choice(value, "on", tuple(map(str, Subject))))
+REQUIREMENT = choice("required", "optional").then(lambda word: word == "required")
+SEVERITY = choice(*Severity).then(Severity, str)
+SUBJECT = choice(*Subject).then(Subject, str)
+QUOTA = whole(1, 1_000_000_000)
 
 
-def _read_pattern(value: YamlValue) -> YamlText:
-    text = fields.read_short_text(value, "pattern")
+def _read_pattern(value: YamlValue, name: str) -> YamlText:
+    text = fields.read_short_text(value, name)
     try:
         compile_pattern(str(text))
     except PatternError as error:
@@ -74,17 +93,8 @@ def _read_pattern(value: YamlValue) -> YamlText:
     return text
 
 
-def _read_count_bounds(value: YamlValue, name: str) -> Bounds:
-    return _read_bounds(value, name, _read_count_limit)
-
-
-def _read_count_limit(value: YamlValue, name: str) -> Limit:
-    count = fields.read_count(value, name, 1, MOST_PARTITIONS)
-    return Limit(count, str(count))
-
-
-def _read_quota(value: YamlValue, name: str) -> int:
-    return fields.read_count(value, name, 1, MOST_PER_OWNER)
+PATTERN = replace(fields.SHORT_TEXT, read=_read_pattern, says="regular expression (RE2)")
+EXPRESSION = replace(fields.SHORT_TEXT, says="expression in CEL")
 
 
 def _read_bounds(value: YamlValue, name: str, read: Callable[[YamlValue, str], Limit]) -> Bounds:
@@ -110,6 +120,47 @@ def _show(value: YamlValue) -> str:
     return show(value) if isinstance(value, YamlText) else "…"
 
 
+def _read_count_limit(value: YamlValue, name: str) -> Limit:
+    count = _COUNT.read(value, name)
+    return Limit(count, str(count))
+
+
+_COUNT = whole(1, MOST_PARTITIONS)
+COUNT_BOUNDS = Kind(
+    partial(_read_bounds, read=_read_count_limit),
+    _range_schema(_COUNT.schema),
+    "map with `min`, `max` or both",
+)
+
+
+def _read_by_key(
+    value: YamlValue, name: str, example: str, read: Callable[[YamlText, YamlValue], V]
+) -> Mapping[str, V]:
+    fields.require_value(value, name)
+    if not isinstance(value, YamlMap):
+        what = f"{name} is {describe_yaml(value)}, not a map of configs"
+        raise field_error("value-form", value.where, what, f"write {name}: {{{example}}}")
+    items = fields.read_each(value.entries(), lambda entry: (str(entry[0]), read(*entry)))
+    return dict(items)
+
+
+def _normalise(key: YamlText, value: YamlValue, offered: frozenset[str]) -> str:
+    """Spell a value of a config as its brokers do. Errors: FieldError."""
+    if not isinstance(value, YamlText):
+        what = f"a value of {key} is {describe_yaml(value)}"
+        raise field_error("value-form", value.where, what, "write plain values")
+    normal = _catalogue_of(key, offered).normalise(key, str(value), value.where)
+    if not isinstance(normal, str):
+        raise FieldError(normal)
+    return normal
+
+
+def _catalogue_of(key: str, offered: frozenset[str]) -> Catalogue:
+    """Return the newest catalogue that knows a key, so that a policy can cover older clusters."""
+    known = lines_that_know(key)
+    return choose_catalogue(spell_line(known[-1])) if known else choose_catalogue(None, offered)
+
+
 def _read_ranges(value: YamlValue, name: str, offered: frozenset[str]) -> Mapping[str, Bounds]:
     example = "retention.ms: {max: 30d}"
     return _read_by_key(value, name, example, lambda key, item: _read_range(key, item, offered))
@@ -133,6 +184,14 @@ def _read_range(key: YamlText, value: YamlValue, offered: frozenset[str]) -> Bou
     return _read_bounds(value, str(key), read)
 
 
+RANGES = Kind(
+    _read_ranges,
+    _map_schema(_range_schema({"type": ["integer", "number", "string"]})),
+    "map of topic configs, such as `{retention.ms: {max: 30d}}`",
+    any_config=True,
+)
+
+
 def _read_values(
     value: YamlValue, name: str, offered: frozenset[str]
 ) -> Mapping[str, tuple[str, ...]]:
@@ -149,32 +208,12 @@ def _read_allowed(key: YamlText, value: YamlValue, offered: frozenset[str]) -> t
     return tuple(fields.read_each(items, lambda item: _normalise(key, item, offered)))
 
 
-def _normalise(key: YamlText, value: YamlValue, offered: frozenset[str]) -> str:
-    """Spell a value of a config as its brokers do. Errors: FieldError."""
-    if not isinstance(value, YamlText):
-        what = f"a value of {key} is {describe_yaml(value)}"
-        raise field_error("value-form", value.where, what, "write plain values")
-    normal = _catalogue_of(key, offered).normalise(key, str(value), value.where)
-    if not isinstance(normal, str):
-        raise FieldError(normal)
-    return normal
-
-
-def _catalogue_of(key: str, offered: frozenset[str]) -> Catalogue:
-    """Return the newest catalogue that knows a key, so that a policy can cover older clusters."""
-    known = lines_that_know(key)
-    return choose_catalogue(spell_line(known[-1])) if known else choose_catalogue(None, offered)
-
-
-def _read_by_key(
-    value: YamlValue, name: str, example: str, read: Callable[[YamlText, YamlValue], V]
-) -> Mapping[str, V]:
-    fields.require_value(value, name)
-    if not isinstance(value, YamlMap):
-        what = f"{name} is {describe_yaml(value)}, not a map of configs"
-        raise field_error("value-form", value.where, what, f"write {name}: {{{example}}}")
-    items = fields.read_each(value.entries(), lambda entry: (str(entry[0]), read(*entry)))
-    return dict(items)
+VALUES = Kind(
+    _read_values,
+    _map_schema({"type": "array", "items": {"type": ["string", "number", "boolean"]}}),
+    "map of topic configs, such as `{compression.type: [zstd, lz4]}`",
+    any_config=True,
+)
 
 
 def _read_config_patterns(value: YamlValue, name: str, offered: frozenset[str]) -> tuple[str, ...]:
@@ -194,8 +233,16 @@ def _check_config_pattern(pattern: YamlText, known: frozenset[str]) -> str:
     return str(pattern)
 
 
-def _read_exemptions(value: YamlValue) -> Mapping[str, tuple[str, ...]]:
-    return _read_by_key(value, "exempt", "policy-name: [legacy.*]", _read_exemption)
+CONFIG_PATTERNS = Kind(
+    _read_config_patterns,
+    _WORDS,
+    "list of topic configs, and of patterns such as `retention.*`",
+    any_config=True,
+)
+
+
+def _read_exemptions(value: YamlValue, name: str) -> Mapping[str, tuple[str, ...]]:
+    return _read_by_key(value, name, "policy-name: [legacy.*]", _read_exemption)
 
 
 def _read_exemption(rule: YamlText, value: YamlValue) -> tuple[str, ...]:
@@ -206,69 +253,12 @@ def _read_exemption(rule: YamlText, value: YamlValue) -> tuple[str, ...]:
     return tuple(map(str, fields.read_patterns(value, str(rule))))
 
 
-_WORDS = {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True}
-_COUNT = {"type": "integer", "minimum": 1, "maximum": MOST_PARTITIONS}
-_QUANTITY = {"type": ["integer", "number", "string"]}
-_VALUE = {"type": ["string", "number", "boolean"]}
-
-
-def _range_schema(limit: dict[str, Any]) -> dict[str, Any]:
-    return {
+EXEMPTIONS = Kind(
+    _read_exemptions,
+    {
         "type": "object",
-        "properties": {"min": limit, "max": limit},
+        "properties": dict.fromkeys(SPARED, _WORDS),
         "additionalProperties": False,
-    }
-
-
-def _map_schema(value: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "patternProperties": {"^[a-z0-9._-]+$": value}}
-
-
-Requirement = Annotated[
-    bool,
-    ReadNamed(_read_requirement, {"type": "string", "enum": ["required", "optional"]}),
-]
-Pattern = Annotated[
-    YamlText,
-    Read(_read_pattern, {"type": "string", "minLength": 1, "maxLength": fields.MOST_CHARACTERS}),
-]
-CountBounds = Annotated[Bounds, ReadNamed(_read_count_bounds, _range_schema(_COUNT))]
-Quota = Annotated[
-    int,
-    ReadNamed(_read_quota, {"type": "integer", "minimum": 1, "maximum": MOST_PER_OWNER}),
-]
-Ranges = Annotated[
-    Mapping[str, Bounds],
-    ReadOffered(_read_ranges, _map_schema(_range_schema(_QUANTITY))),
-]
-ValueLists = Annotated[
-    Mapping[str, tuple[str, ...]],
-    ReadOffered(_read_values, _map_schema({"type": "array", "items": _VALUE})),
-]
-ConfigPatterns = Annotated[tuple[str, ...], ReadOffered(_read_config_patterns, _WORDS)]
-Exemptions = Annotated[
-    Mapping[str, tuple[str, ...]],
-    Read(
-        _read_exemptions,
-        {
-            "type": "object",
-            "properties": dict.fromkeys(SPARED, _WORDS),
-            "additionalProperties": False,
-        },
-    ),
-]
-ExpressionText = Annotated[
-    YamlText,
-    ReadNamed(
-        fields.read_short_text,
-        {"type": "string", "minLength": 1, "maxLength": fields.MOST_CHARACTERS},
-    ),
-]
-RuleSeverity = Annotated[
-    Severity,
-    Read(_read_severity, {"type": "string", "enum": list(map(str, Severity))}),
-]
-RuleSubject = Annotated[
-    Subject,
-    Read(_read_subject, {"type": "string", "enum": list(map(str, Subject))}),
-]
+    },
+    "map of rules to names and patterns, such as `{policy-name: [legacy.*]}`",
+)

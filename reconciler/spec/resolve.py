@@ -19,7 +19,7 @@ from reconciler.spec.catalogue import LINES, lines_that_know, spell_line
 from reconciler.spec.clusters import SANDBOX
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.documents import Written, WrittenTopic
-from reconciler.spec.forms import ClusterForm, TopicDocument
+from reconciler.spec.forms import TopicDocument
 from reconciler.spec.owners import check_declared
 from reconciler.spec.rules import (
     PolicyEngine,
@@ -79,8 +79,7 @@ class Resolver:
 
     def resolve(self, cluster: str) -> Resolved:
         """Resolve the topics of a cluster, and check them by its Kafka version."""
-        form = self._clusters.clusters.get(cluster) or ClusterForm.model_construct()
-        inherited = self._list_inherited(cluster, form)
+        inherited = self._list_inherited(cluster)
         entry = self._entries[cluster]
         configs = self._choose_reader(entry)
         engine = PolicyEngine(entry, configs.catalogue)
@@ -108,8 +107,7 @@ class Resolver:
 
     def resolve_specs(self, cluster: str) -> Iterator[TopicSpec]:
         """Resolve the topics of a cluster without any check."""
-        form = self._clusters.clusters.get(cluster) or ClusterForm.model_construct()
-        inherited = self._list_inherited(cluster, form)
+        inherited = self._list_inherited(cluster)
         configs = self._choose_reader(self._entries[cluster])
         for topic in self._list_topics(cluster):
             yield resolve_topic(topic, [*inherited, *self._list_own(topic, cluster)], configs)
@@ -132,9 +130,8 @@ class Resolver:
 
     def list_layers(self, cluster: str, profile: str | None) -> list[Written]:
         """List the layers below a topic: defaults, its cluster's defaults, its profile."""
-        form = self._clusters.clusters.get(cluster) or ClusterForm.model_construct()
         own = [self._profiles[profile]] if profile in self._profiles else []
-        return [*self._list_inherited(cluster, form), *own]
+        return [*self._list_inherited(cluster), *own]
 
     def resolve_base(self, topic: WrittenTopic, cluster: str, release: Catalogue) -> TopicSpec:
         """Resolve a topic without its override, by the configs of any Kafka version."""
@@ -146,7 +143,7 @@ class Resolver:
         """Resolve a topic that sets no values, so that it only has inherited ones."""
         name = YamlText("any")
         name.file, name.line, name.column, name.tag, name.quoted = "", 1, 1, "str", False
-        document = TopicDocument.model_construct(_fields_set={"topic"}, topic=name)
+        document = TopicDocument(topic=name)
         empty = WrittenTopic(document, Written(document, YamlMap()), {})
         return resolve_topic(empty, self.list_layers(cluster, profile), ConfigReader(release))
 
@@ -159,13 +156,14 @@ class Resolver:
         layers = (profile, topic.layer, topic.overrides.get(cluster))
         return [layer for layer in layers if layer is not None]
 
-    def _list_inherited(self, cluster: str, form: ClusterForm) -> list[Written]:
+    def _list_inherited(self, cluster: str) -> list[Written]:
         """List the layers that all topics of a cluster inherit; later ones win."""
         layers = []
         if "defaults" in self._table:
             layers.append(Written(self._clusters.defaults, self._table["defaults"]))
-        if "defaults" in form.model_fields_set:
-            layers.append(Written(form.defaults, self._table["clusters"][cluster]["defaults"]))
+        form = self._clusters.clusters.get(cluster)
+        if form is not None and "defaults" in (written := self._table["clusters"][cluster]):
+            layers.append(Written(form.defaults, written["defaults"]))
         return layers
 
     def _choose_reader(self, entry: ClusterEntry) -> ConfigReader:
@@ -310,12 +308,11 @@ class _Draft:
 
     def lay(self, depth: int, layer: Written, configs: ConfigReader) -> None:
         """Merge one more layer."""
-        written = layer.model.model_fields_set
         for key in _FLAT:
-            if key in written:
+            if key in layer.table:
                 setattr(self, key, getattr(layer.model, key))
                 self.sources[key] = (depth, layer)
-        if "config" in written:
+        if "config" in layer.table:
             self.config.update(configs.read(layer.model.config).values)
 
     def derive_counts(self) -> None:

@@ -136,7 +136,7 @@ def _check_overrides(topic: WrittenTopic, clusters: Collection[str]) -> Iterator
             what = f"the override for {quote(name)} changes nothing: the topic does not go there"
             way_out = f"add {name} to clusters, or remove the override"
             yield Finding("override-untargeted", what, way_out, where)
-        elif not override.model.model_fields_set and not topic.partial:
+        elif not override.table and not topic.partial:
             what = f"the override for {quote(name)} is empty"
             yield Finding("value-missing", what, "write what differs, or remove it", where)
 

@@ -91,7 +91,7 @@ def audit_fleet(
     that was not read is one finding. Internal topics count in health and not in balance.
     Shuffles: partitions once, and pairs of leader and next leader; all other tables are small.
     """
-    limits = limits or AuditForm.model_construct()
+    limits = limits or AuditForm()
     brokers = state["brokers"]
     # Computed: each of these feeds several checks, and partitions must be counted only once.
     clusters = compute(describe_clusters(state["readings"], brokers, expectations))

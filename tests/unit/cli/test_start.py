@@ -60,22 +60,8 @@ def test_help_loads_click_alone(tmp_path: Path) -> None:
 
 def test_validate_loads_no_client_and_no_later_stage(tmp_path: Path) -> None:
     loaded = list_loaded(tmp_path, "validate", str(ESTATE))
-    assert "pydantic" in loaded
-    assert loaded & (SLOW | UNUSED_IN_VALIDATE) == set()
-
-
-def test_validate_builds_a_model_for_each_kind_of_document_alone(tmp_path: Path) -> None:
-    program = (
-        "from reconciler.cli.app import run\n"
-        f"assert run(['validate', {str(ESTATE)!r}]) == 0\n"
-        "from reconciler.spec import forms\n"
-        "models = [m for m in vars(forms).values() if isinstance(m, type)]\n"
-        "models = [m for m in models if issubclass(m, forms.Form)]\n"
-        "print(sorted(m.__name__ for m in models if m.__pydantic_complete__))\n"
-    )
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "['ClustersDocument', 'TopicDocument']"
+    assert "yamlcore" in loaded
+    assert loaded & (SLOW | UNUSED_IN_VALIDATE | {"pydantic", "pydantic_core"}) == set()
 
 
 @pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.slow), 2])
