@@ -13,12 +13,12 @@ from confluent_kafka.admin import AdminClient
 from reconciler.errors import ClusterError, Finding, keep_secret
 from reconciler.kafka.probe import Trust
 from reconciler.spec.client import (
-    SECRET_PROPERTIES,
     MalformedReferenceError,
     SecretKind,
     check_ports,
     parse_references,
 )
+from reconciler.spec.client_properties import SECRET_PROPERTIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,7 +13,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
-from reconciler.spec.client_values import MOST_PORT, check_value, find_wrong_ports
+from reconciler.spec.client_properties import (
+    MOST_PORT,
+    PROPERTIES,
+    REFERENCES,
+    SECRET_PROPERTIES,
+    check_value,
+    find_wrong_ports,
+)
 from reconciler.spec.fields import FieldError, field_error, require_value, suggest
 from reconciler.spec.values import YamlMap, YamlText, YamlValue, describe_yaml, quote
 
@@ -85,145 +92,6 @@ def _parse_reference(inner: str) -> SecretRef:
         return SecretRef(SecretKind.FILE, name)
     raise MalformedReferenceError("write ${env:NAME} or ${file:/absolute/path}")
 
-
-# The properties that an admin client can use. A test checks every name with librdkafka.
-PROPERTIES = frozenset(
-    [
-        "allow.auto.create.topics",
-        "api.version.fallback.ms",
-        "api.version.request",
-        "api.version.request.timeout.ms",
-        "bootstrap.servers",
-        "broker.address.family",
-        "broker.address.ttl",
-        "broker.version.fallback",
-        "client.dns.lookup",
-        "client.id",
-        "client.rack",
-        "connections.max.idle.ms",
-        "debug",
-        "enable.metrics.push",
-        "enable.sasl.oauthbearer.unsecure.jwt",
-        "enable.ssl.certificate.verification",
-        "https.ca.location",
-        "https.ca.pem",
-        "log.connection.close",
-        "log.thread.name",
-        "log_level",
-        "max.in.flight",
-        "max.in.flight.requests.per.connection",
-        "message.copy.max.bytes",
-        "message.max.bytes",
-        "metadata.broker.list",
-        "metadata.max.age.ms",
-        "metadata.recovery.rebootstrap.trigger.ms",
-        "metadata.recovery.strategy",
-        "receive.message.max.bytes",
-        "reconnect.backoff.max.ms",
-        "reconnect.backoff.ms",
-        "request.timeout.ms",
-        "retry.backoff.max.ms",
-        "retry.backoff.ms",
-        "sasl.kerberos.keytab",
-        "sasl.kerberos.min.time.before.relogin",
-        "sasl.kerberos.principal",
-        "sasl.kerberos.service.name",
-        "sasl.mechanism",
-        "sasl.mechanisms",
-        "sasl.oauthbearer.assertion.algorithm",
-        "sasl.oauthbearer.assertion.claim.aud",
-        "sasl.oauthbearer.assertion.claim.exp.seconds",
-        "sasl.oauthbearer.assertion.claim.iss",
-        "sasl.oauthbearer.assertion.claim.jti.include",
-        "sasl.oauthbearer.assertion.claim.nbf.seconds",
-        "sasl.oauthbearer.assertion.claim.sub",
-        "sasl.oauthbearer.assertion.file",
-        "sasl.oauthbearer.assertion.jwt.template.file",
-        "sasl.oauthbearer.assertion.private.key.file",
-        "sasl.oauthbearer.assertion.private.key.passphrase",
-        "sasl.oauthbearer.assertion.private.key.pem",
-        "sasl.oauthbearer.client.credentials.client.id",
-        "sasl.oauthbearer.client.credentials.client.secret",
-        "sasl.oauthbearer.client.id",
-        "sasl.oauthbearer.client.secret",
-        "sasl.oauthbearer.config",
-        "sasl.oauthbearer.extensions",
-        "sasl.oauthbearer.grant.type",
-        "sasl.oauthbearer.metadata.authentication.type",
-        "sasl.oauthbearer.method",
-        "sasl.oauthbearer.scope",
-        "sasl.oauthbearer.token.endpoint.url",
-        "sasl.password",
-        "sasl.username",
-        "security.protocol",
-        "socket.connection.setup.timeout.ms",
-        "socket.keepalive.enable",
-        "socket.max.fails",
-        "socket.nagle.disable",
-        "socket.receive.buffer.bytes",
-        "socket.send.buffer.bytes",
-        "socket.timeout.ms",
-        "ssl.ca.certificate.stores",
-        "ssl.ca.location",
-        "ssl.ca.pem",
-        "ssl.certificate.location",
-        "ssl.certificate.pem",
-        "ssl.cipher.suites",
-        "ssl.crl.location",
-        "ssl.curves.list",
-        "ssl.endpoint.identification.algorithm",
-        "ssl.key.location",
-        "ssl.key.password",
-        "ssl.key.pem",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
-        "ssl.sigalgs.list",
-        "statistics.interval.ms",
-        "topic.metadata.propagation.max.ms",
-        "topic.metadata.refresh.fast.interval.ms",
-        "topic.metadata.refresh.interval.ms",
-        "topic.metadata.refresh.sparse",
-    ]
-)
-
-SECRET_PROPERTIES = frozenset(
-    {
-        "sasl.password",
-        "ssl.key.password",
-        "ssl.key.pem",
-        "ssl.keystore.password",
-        "sasl.oauthbearer.client.secret",
-        "sasl.oauthbearer.client.credentials.client.secret",
-        "sasl.oauthbearer.assertion.private.key.passphrase",
-        "sasl.oauthbearer.assertion.private.key.pem",
-    }
-)
-
-# Properties that may hold a reference: those for authentication. The value of any other property is
-# shown in messages, or sent to other machines before they have proven who they are.
-REFERENCES = SECRET_PROPERTIES | {
-    "https.ca.location",
-    "https.ca.pem",
-    "sasl.oauthbearer.assertion.claim.aud",
-    "sasl.oauthbearer.assertion.claim.iss",
-    "sasl.oauthbearer.assertion.claim.sub",
-    "sasl.oauthbearer.assertion.file",
-    "sasl.oauthbearer.assertion.jwt.template.file",
-    "sasl.oauthbearer.assertion.private.key.file",
-    "sasl.oauthbearer.client.credentials.client.id",
-    "sasl.oauthbearer.client.id",
-    "sasl.oauthbearer.config",
-    "sasl.oauthbearer.extensions",
-    "sasl.oauthbearer.scope",
-    "sasl.username",
-    "ssl.ca.location",
-    "ssl.ca.pem",
-    "ssl.certificate.location",
-    "ssl.certificate.pem",
-    "ssl.crl.location",
-    "ssl.key.location",
-    "ssl.keystore.location",
-}
 
 # Properties that load a library or run a command, and what to do without them.
 RUNS = MappingProxyType(

@@ -7,7 +7,7 @@ docs/keys.md come from this.
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, overload
@@ -88,20 +88,24 @@ class Key:
     says: str
     value: Kind[Any] | Form | Forms
     default: bool | int | str | None = None
-    required: bool = False
     asks: str = ""
 
+    @property
+    def required(self) -> bool:
+        """Whether every document must have it."""
+        return bool(self.asks)
 
+
+@overload
+def key(value: Kind[T], says: str) -> T | None: ...
 @overload
 def key(value: Kind[T], says: str, *, asks: str) -> T: ...
 @overload
 def key(value: Kind[T], says: str, *, default: D, name: str = "") -> T | D: ...
-def key(
-    value: Kind[Any], says: str, *, default: Any = MISSING, name: str = "", asks: str = ""
-) -> Any:
-    """Declare a key; one without a default is required. `name`: if Python has no such name."""
-    if default is MISSING:
-        return field(metadata={"key": Key(says, value, required=True, asks=asks)})
+def key(value: Kind[Any], says: str, *, default: Any = None, name: str = "", asks: str = "") -> Any:
+    """Declare a key, which is required if it `asks`. `name`: if Python has no such name."""
+    if asks:
+        return field(metadata={"key": Key(says, value, asks=asks)})
     written = None
     if default is not None and value.spell is not None:
         written = value.spell(default)
@@ -131,7 +135,7 @@ def tables(names: Kind[str], declared: type[F], says: str) -> Mapping[str, F]:
     return made
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(key,))
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 def form(declared: type[F]) -> type[F]:
     """Make a form of a class whose fields are keys."""
     return dataclass(frozen=True, slots=True, kw_only=True)(declared)

@@ -34,9 +34,7 @@ class NameForm:
         "Regular expression (RE2) that the entire topic name must match.",
         asks="'[a-z]+(\\.[a-z]+)+'",
     )
-    means: YamlText | None = key(
-        TEXT, "The naming rule in plain words, shown if a name breaks it.", default=None
-    )
+    means: YamlText | None = key(TEXT, "The naming rule in plain words, shown if a name breaks it.")
 
 
 @form
@@ -46,17 +44,13 @@ class ConfigPolicyForm:
     allow: tuple[str, ...] | None = key(
         policy_keys.CONFIG_PATTERNS,
         "Names or patterns of the only configs that topic files may set.",
-        default=None,
     )
     deny: tuple[str, ...] | None = key(
-        policy_keys.CONFIG_PATTERNS,
-        "Names or patterns of configs that topic files must not set.",
-        default=None,
+        policy_keys.CONFIG_PATTERNS, "Names or patterns of configs that topic files must not set."
     )
     require: tuple[str, ...] | None = key(
         policy_keys.CONFIG_PATTERNS,
         "Names or patterns of configs that every topic must have, set or inherited.",
-        default=None,
     )
     ranges: Mapping[str, Bounds] = key(
         policy_keys.RANGES, "Minimum and maximum of a config, by name.", default={}
@@ -70,14 +64,12 @@ class ConfigPolicyForm:
 class PerOwnerForm:
     """The limits for all topics of one owner together, on one cluster."""
 
-    topics: int | None = key(
-        policy_keys.QUOTA, "Maximum number of topics of an owner.", default=None
-    )
+    topics: int | None = key(policy_keys.QUOTA, "Maximum number of topics of an owner.")
     partitions: int | None = key(
-        policy_keys.QUOTA, "Maximum number of partitions of all topics of an owner.", default=None
+        policy_keys.QUOTA, "Maximum number of partitions of all topics of an owner."
     )
     replicas: int | None = key(
-        policy_keys.QUOTA, "Maximum number of replicas of all topics of an owner.", default=None
+        policy_keys.QUOTA, "Maximum number of replicas of all topics of an owner."
     )
 
 
@@ -96,7 +88,6 @@ class RuleForm:
     when: YamlText | None = key(
         policy_keys.EXPRESSION,
         "CEL expression: the rule applies only if it is true. Default: always.",
-        default=None,
     )
     severity: Severity = key(
         policy_keys.SEVERITY,
@@ -115,19 +106,13 @@ class PolicyForm:
     """The limits that a team sets for its topics."""
 
     name: NameForm | None = table_or_none(NameForm, "Rule for topic names.")
-    owner: bool | None = key(policy_keys.REQUIREMENT, "Whether an owner is required.", default=None)
-    description: bool | None = key(
-        policy_keys.REQUIREMENT, "Whether a description is required.", default=None
-    )
+    owner: bool | None = key(policy_keys.REQUIREMENT, "Whether an owner is required.")
+    description: bool | None = key(policy_keys.REQUIREMENT, "Whether a description is required.")
     partitions: Bounds | None = key(
-        policy_keys.COUNT_BOUNDS,
-        "Minimum and maximum number of partitions of a topic.",
-        default=None,
+        policy_keys.COUNT_BOUNDS, "Minimum and maximum number of partitions of a topic."
     )
     replication_factor: Bounds | None = key(
-        policy_keys.COUNT_BOUNDS,
-        "Minimum and maximum number of replicas of a partition.",
-        default=None,
+        policy_keys.COUNT_BOUNDS, "Minimum and maximum number of replicas of a partition."
     )
     config: ConfigPolicyForm = table(
         ConfigPolicyForm, "Which configs topics may set, and their allowed values."
@@ -192,12 +177,8 @@ def _plain(text: YamlText | None) -> str | None:
 class Layer:
     """Values that topics inherit: defaults of the estate or of a cluster, or a profile."""
 
-    partitions: int | None = key(
-        keys.PARTITIONS, "Number of partitions. It can only grow.", default=None
-    )
-    replication_factor: int | None = key(
-        keys.REPLICATION, "Number of replicas of each partition.", default=None
-    )
+    partitions: int | None = key(keys.PARTITIONS, "Number of partitions. It can only grow.")
+    replication_factor: int | None = key(keys.REPLICATION, "Number of replicas of each partition.")
     rack_aware: bool = key(FLAG, "Spread the replicas of a partition over racks.", default=True)
     gradual: int = key(
         keys.FACTOR,
@@ -217,7 +198,6 @@ class Override(Layer):
     assignment: Assignment | None = key(
         keys.ROWS,
         "Manual placement: row p lists the brokers of partition p, preferred leader first.",
-        default=None,
     )
     state: str = key(
         keys.STATE, "present, or absent to request the deletion of the topic.", default="present"
@@ -232,15 +212,11 @@ class TopicDocument(Override):
     """The spec of a topic."""
 
     topic: YamlText = key(keys.TOPIC_NAME, "Name of the topic.", asks="orders.events")
-    owner: YamlText | None = key(
-        keys.OWNER, "Team or person that is responsible for the topic.", default=None
-    )
-    description: YamlText | None = key(TEXT, "What the topic contains.", default=None)
-    profile: YamlText | None = key(
-        TEXT, "Profile in clusters.yaml that the topic inherits from.", default=None
-    )
+    owner: YamlText | None = key(keys.OWNER, "Team or person that is responsible for the topic.")
+    description: YamlText | None = key(TEXT, "What the topic contains.")
+    profile: YamlText | None = key(TEXT, "Profile in clusters.yaml that the topic inherits from.")
     clusters: tuple[YamlText, ...] | None = key(
-        keys.CLUSTER_NAMES, "Clusters of the topic. Default: every cluster.", default=None
+        keys.CLUSTER_NAMES, "Clusters of the topic. Default: every cluster."
     )
     overrides: Mapping[str, Override] = tables(
         keys.KEY, Override, "Values that differ on a cluster, by cluster name."
@@ -251,7 +227,7 @@ class TopicDocument(Override):
 class Profile(Layer):
     """A named preset that topics can inherit from."""
 
-    description: YamlText | None = key(TEXT, "Purpose of the profile.", default=None)
+    description: YamlText | None = key(TEXT, "Purpose of the profile.")
 
 
 @form
@@ -259,9 +235,7 @@ class GuardsForm:
     """The limits on what a single plan may change on a cluster."""
 
     max_changed: int | None = key(
-        keys.SHARE,
-        "Maximum share of the live topics that one plan may change, such as 30%.",
-        default=None,
+        keys.SHARE, "Maximum share of the live topics that one plan may change, such as 30%."
     )
     max_deletes: int = key(
         whole(0, 10_000), "Maximum number of topics that one plan may delete.", default=0
@@ -312,9 +286,7 @@ class MovesForm:
         keys.SHARE, "Share of every log directory that stays free at all times.", default=15
     )
     max_bytes: int | None = key(
-        keys.SIZE_BYTES,
-        "Maximum number of bytes that one plan may copy, such as 2TiB.",
-        default=None,
+        keys.SIZE_BYTES, "Maximum number of bytes that one plan may copy, such as 2TiB."
     )
 
 
@@ -336,16 +308,12 @@ def make_move_policy(read: MovesForm | None) -> MovePolicy | None:
 class ClusterForm:
     """A cluster: its connection, its properties, and the topics to ignore on it."""
 
-    description: YamlText | None = key(TEXT, "Purpose of the cluster.", default=None)
+    description: YamlText | None = key(TEXT, "Purpose of the cluster.")
     cluster_id: YamlText | None = key(
-        keys.CLUSTER_ID,
-        "Id of the cluster, as Kafka reports it. Any other cluster is refused.",
-        default=None,
+        keys.CLUSTER_ID, "Id of the cluster, as Kafka reports it. Any other cluster is refused."
     )
     kafka_version: YamlText | None = key(
-        keys.KAFKA_VERSION,
-        'Kafka version in quotes, such as "4.1", for checks without a cluster.',
-        default=None,
+        keys.KAFKA_VERSION, 'Kafka version in quotes, such as "4.1", for checks without a cluster.'
     )
     client: Mapping[str, str] = key(
         keys.CLIENT,
@@ -371,7 +339,6 @@ class ClusterForm:
         keys.REPLICAS,
         "Least number of replicas of the topics internal to Kafka. Needs replication in "
         "moves.allow.",
-        default=None,
     )
     guards: GuardsForm = table(GuardsForm, "Limits for a single plan.")
     moves: MovesForm | None = table_or_none(
@@ -383,7 +350,6 @@ class ClusterForm:
     known_configs: tuple[YamlText, ...] | None = key(
         TEXTS,
         "The topic configs that the service supports, its own included. Others are not managed.",
-        default=None,
     )
     keeps_defaults: bool = key(
         FLAG,
@@ -391,7 +357,7 @@ class ClusterForm:
         default=True,
     )
     audit_topic: YamlText | None = key(
-        keys.EXISTING_TOPIC, "Existing topic that receives a record of every apply.", default=None
+        keys.EXISTING_TOPIC, "Existing topic that receives a record of every apply."
     )
     strategy: str = key(
         keys.STRATEGY,

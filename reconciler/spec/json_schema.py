@@ -15,8 +15,7 @@ from reconciler.spec.catalogue import (
     lines_that_know,
     spell_line,
 )
-from reconciler.spec.client import PROPERTIES, REFERENCES, SECRET_PROPERTIES
-from reconciler.spec.client_values import CHOICES, MECHANISMS, RANGES
+from reconciler.spec.client_properties import PROPERTIES
 from reconciler.spec.config_docs import Dimension
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.declarations import Form, Forms, list_keys
@@ -26,13 +25,10 @@ from reconciler.spec.keys import CLIENT, CONFIG
 from reconciler.spec.scalars import RECORD_FORMAT, limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from reconciler.spec.catalogue import ConfigKey
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _NULL: Schema = {"type": "null"}
-_REFERENCES = r"^(\$\{(env:[A-Za-z_][A-Za-z0-9_]*|file:/[^}]*)\})+$"
 _DECIMAL = r"^\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
 _LEAST_LISTED = -9
 """Ranges from this number on list their negative numbers one by one: patterns cannot compare."""
@@ -191,32 +187,11 @@ def _build_number(key: ConfigKey, dimension: Dimension | None) -> Schema:
 
 
 def _build_client() -> Schema:
-    open_to_all: Schema = {"type": ["string", "number", "boolean"]}
-    plain: Schema = {**open_to_all, "not": {"type": "string", "pattern": r"\$\{"}}
-    secret = {"type": "string", "pattern": _REFERENCES}
-    whole = {"type": "string", "pattern": "^-?[0-9]{1,19}$"}
-    forms = {name: open_to_all if name in REFERENCES else plain for name in PROPERTIES}
-    forms |= dict.fromkeys(SECRET_PROPERTIES, secret)
-    forms |= {
-        name: {"anyOf": [{"type": "integer", "minimum": least, "maximum": most}, whole]}
-        for name, (least, most) in RANGES.items()
-    }
-    forms |= {name: _build_words(words) for name, words in CHOICES.items()}
-    forms |= {key: {"enum": list(MECHANISMS)} for key in ("sasl.mechanism", "sasl.mechanisms")}
     return {
         "type": "object",
         "description": "Properties of librdkafka; secrets as ${env:NAME} or ${file:/path}.",
-        "properties": {name: forms[name] for name in sorted(forms)},
+        "properties": {name: values.schema for name, values in sorted(PROPERTIES.items())},
         "additionalProperties": False,
-    }
-
-
-def _build_words(words: Iterable[str]) -> Schema:
-    """Return the schema of a choice of words, case-insensitive."""
-    spelled = dict.fromkeys(form for word in words for form in (word, word.upper(), word.lower()))
-    either = ("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in w) for w in words)
-    return {
-        "anyOf": [{"enum": [*spelled]}, {"type": "string", "pattern": f"^({'|'.join(either)})$"}]
     }
 
 

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.spec.client import REFERENCES
+from reconciler.spec.client_properties import REFERENCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
