@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location, Severity, SpecError, show_path
 from reconciler.spec.clusters import check_ranges, list_entries
-from reconciler.spec.custom_resources import is_resource, read_resource
 from reconciler.spec.declarations import check_form
 from reconciler.spec.forms import ClustersDocument, TopicDocument
+from reconciler.spec.resources import is_resource, read_resource
 from reconciler.spec.syntax import load_text
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml
 

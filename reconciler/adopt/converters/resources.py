@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.converters.source import ForeignTopic
-from reconciler.spec.resource_form import (
+from reconciler.spec.resources import (
     CLUSTER_LABEL,
     DELETED,
     LISTS,
     SPEC_KEYS,
-    UNMANAGED,
+    find_unmanaged,
     refuse_kind,
+    translate,
 )
 from reconciler.spec.values import YamlList, YamlMap, YamlText
 
@@ -50,40 +51,41 @@ def _list_items(document: YamlMap, source: Source) -> Iterator[YamlMap]:
 
 
 def _read_topic(item: YamlMap, maps: dict[str | None, YamlMap], source: Source) -> None:
-    """Read one resource, unless an annotation marks it as unmanaged."""
+    """Read one resource in our own form, and note what a spec cannot say."""
     metadata, spec = source.get_table(item, "metadata"), source.get_table(item, "spec")
-    name = spec.get("topicName", metadata.get("name"))
+    topic, words, repeated = translate(item)
+    name = topic.get("topic")
     if not isinstance(name, YamlText):
         source.note("a KafkaTopic has no name", item.where, "write metadata.name")
         return
     annotations = source.get_table(metadata, "annotations")
     labels = source.get_table(metadata, "labels")
-    # An annotation that pauses the operator says that people change this topic by hand.
-    for key, value in annotations.entries():
-        if UNMANAGED.get(key) == str(value).lower():
-            source.note(f"{name}: {key}: {value} says that it is not managed", key.where)
-            return
+    if marked := find_unmanaged(annotations):
+        source.note(f"{name}: {': '.join(marked)} says that it is not managed", marked[0].where)
+        return
     source.note_rest(item, {*_TOP, "spec", "status"}, name)
     source.note_rest(annotations, {DELETED}, f"{name}, annotations")
     source.note_rest(labels, {CLUSTER_LABEL}, f"{name}, labels")
     source.note_rest(metadata, {"name", "labels", "annotations", "namespace"}, name)
     source.note_rest(spec, {*SPEC_KEYS, "configMapRefs"}, name)
-    replicas = "replicas" if "replicas" in spec else "replicationFactor"
-    cluster = source.read_text(labels, CLUSTER_LABEL)
+    for key in repeated:
+        source.note(f"{name}: {key} says again what another key says", key.where, "check it")
+    cluster = next((str(label) for label in topic.get("clusters", ()) if label), None)
     if cluster is not None:
         source.clusters.setdefault(cluster, {})
     config = _read_references(spec, maps, name, source)
-    for word in ("config", "configs"):
-        config |= source.read_config(spec.get(word), name)
+    config |= source.read_config(topic.get("config"), name)
     source.topics.append(
         ForeignTopic(
             str(name),
             name.where,
             cluster,
-            source.read_count(spec, "partitions", name),
-            source.read_count(spec, replicas, name),
+            source.read_count(topic, "partitions", name),
+            source.read_count(
+                topic, "replication_factor", name, words.get("replication_factor", "")
+            ),
             config,
-            absent=str(annotations.get(DELETED, "")).lower() == "true",
+            absent="state" in topic,
         )
     )
 

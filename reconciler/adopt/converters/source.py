@@ -63,15 +63,18 @@ class Source:
             listed = ", ".join(quote(key) for key in rest)
             self.note(f"{of}: {listed} has no counterpart in a spec", rest[0].where)
 
-    def read_count(self, table: YamlMap, key: str, of: str) -> int | None:
-        """Read a count. None if it is missing, or invalid, such as the broker's default -1."""
+    def read_count(self, table: YamlMap, key: str, of: str, shown: str = "") -> int | None:
+        """Read a count. None if it is missing, or invalid, such as the broker's default -1.
+
+        `shown` is what the file calls the key, if the table is not the file's own.
+        """
         value = table.get(key)
         if value is None:
             return None
         if isinstance(value, YamlText) and re.fullmatch(r"[1-9][0-9]{0,8}", value):
             return int(value)
         self.note(
-            f"{of}: {key} {describe_yaml(value)} is not a count, and is left open",
+            f"{of}: {shown or key} {describe_yaml(value)} is not a count, and is left open",
             table.key(key).where,
         )
         return None

@@ -213,6 +213,8 @@ def test_files_of_another_kind_are_named_and_not_converted(tool: str, tmp_path: 
          "labels is a list, not a map"),
         ("strimzi", STRIMZI.replace("config: {", "config: [{").replace("s: 2}", "s: 2}]"),
          "its configs are a list, not a map"),
+        ("strimzi", STRIMZI.replace("replicas: 3", "replicas: 3\n  replicationFactor: 2"),
+         "replicationFactor says again what another key says"),
         ("strimzi", STRIMZI.replace("kind: KafkaTopic\n", "kind: Kafkatopic\n", 1),
          "there is no kind 'Kafkatopic'"),
         ("strimzi", f"- a\n---\n{STRIMZI}", "the document is a list, not a map"),

@@ -8,9 +8,6 @@ import pytest
 
 from reconciler.api.planning import load_estate
 from reconciler.errors import Severity, SpecError
-from reconciler.spec.declarations import list_keys
-from reconciler.spec.forms import TopicDocument
-from reconciler.spec.resource_form import OURS_ONLY, SPEC_KEYS
 from reconciler.spec.syntax import load_text
 from reconciler.spec.values import YamlList, YamlMap
 
@@ -258,10 +255,6 @@ def test_no_key_of_any_map_is_dropped(tmp_path: Path, text: str) -> None:
         assert [(f.rule, f.where and f.where.line) for f in refused.value.findings] == [
             ("key-unknown", table.line)
         ]
-
-
-def test_every_key_of_ours_has_a_word_in_a_kafka_topic_or_none() -> None:
-    assert set(OURS_ONLY) == list_keys(TopicDocument).keys() - set(SPEC_KEYS.values())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
-"""The keys of KafkaTopic documents: those that are read, and those of Kubernetes.
+"""KafkaTopic documents of Strimzi and Jikkou: each becomes a document in our own form here.
 
-Any other key is a finding. A document that resembles a KafkaTopic and is none is also a finding.
+It is then checked like any other, and every value keeps its location. `import` translates with the
+same function. Any key that is neither read nor one of Kubernetes is a finding. A document that
+resembles a KafkaTopic and is none is also a finding.
 """
 
 from __future__ import annotations
@@ -8,18 +10,22 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.errors import Finding, Severity
-from reconciler.spec.fields import fold_spelling, suggest
+from reconciler.spec.declarations import list_keys
+from reconciler.spec.fields import FieldError, fold_spelling, read_each, read_text, suggest
+from reconciler.spec.forms import TopicDocument
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    Read = tuple[YamlMap | None, list[Finding]]
+
 CLUSTER_LABEL = "strimzi.io/cluster"
 DELETED = "jikkou.io/delete"
-UNMANAGED: Mapping[str, str] = MappingProxyType(
+_UNMANAGED: Mapping[str, str] = MappingProxyType(
     {
         "strimzi.io/managed": "false",
         "strimzi.io/pause-reconciliation": "true",
@@ -40,13 +46,10 @@ SPEC_KEYS: Mapping[str, str] = MappingProxyType(
 )
 """Keys of spec, and our own names for them."""
 
-OURS_ONLY = (
-    *("rack_aware", "gradual", "assignment", "state", "acknowledge"),
-    *("owner", "description", "profile", "clusters", "overrides"),
-)
-"""Keys of our format without an equivalent in a KafkaTopic; a test compares them with the model."""
+OURS_ONLY = list_keys(TopicDocument).keys() - SPEC_KEYS.values()
+"""Keys of our format without an equivalent in a KafkaTopic."""
 
-_FLAGS = (*UNMANAGED, DELETED)
+_FLAGS = (*_UNMANAGED, DELETED)
 _PLACES = {CLUSTER_LABEL: "labels", **dict.fromkeys(_FLAGS, "annotations")}
 _KINDS = ("KafkaTopic", "KafkaTopicList")
 _GROUPS = ("kafka.strimzi.io", "kafka.jikkou.io")
@@ -68,6 +71,133 @@ _META_KEYS = (
     *("labels", "annotations", "ownerReferences", "finalizers", "managedFields"),
     *("continue", "remainingItemCount"),
 )
+
+# Other Kubernetes kinds also have these top-level keys: a kubeconfig has clusters.
+_SHARED = {"clusters", "description", "owner", "state"}
+_OURS = {fold_spelling(key) for key in list_keys(TopicDocument).keys() - _SHARED}
+
+
+def is_resource(document: YamlMap) -> bool:
+    """Return whether a document has the form of Kubernetes.
+
+    If our own keys are next to `kind`, it is a topic in our own form with an unknown key.
+    """
+    if "apiVersion" not in document and "kind" not in document:
+        return False
+    return "metadata" in document or not any(fold_spelling(key) in _OURS for key in document)
+
+
+def read_resource(document: YamlValue, default: str | None = None) -> Iterator[Read]:
+    """Yield each topic of a resource as a document in our own form, and its findings.
+
+    The topic is None if its name is unknown. In: `default`, the kind of list items that name none.
+    """
+    if not isinstance(document, YamlMap):
+        what = f"an item of the list is {describe_yaml(document)}, not a map"
+        way_out = "write its keys after the dash, or remove it"
+        yield None, [Finding("document-form", what, way_out, document.where)]
+        return
+    written = [(key, document[key]) for key in ("kind", "apiVersion") if key in document]
+    try:
+        said = dict(read_each(written, lambda entry: (entry[0], read_text(entry[1], entry[0]))))
+    except FieldError as error:
+        yield None, list(error.findings)
+        return
+    kind = said.get("kind", default)
+    if refused := refuse_kind(document, kind, said.get("apiVersion")):
+        yield None, [refused]
+    elif kind in LISTS:
+        yield None, [*_check_list(document, str(kind))]
+        items = document.get("items")
+        for item in items if isinstance(items, YamlList) else ():
+            yield from read_resource(item, "KafkaTopic" if kind != "List" else None)
+    else:
+        yield _read_topic(document)
+
+
+def _read_topic(document: YamlMap) -> Read:
+    """Return a KafkaTopic as a document in our own form, and its findings."""
+    metadata = _find_map(document, "metadata")
+    name = metadata.get("name")
+    if not isinstance(name, YamlText):
+        return None, _check_topic(document)
+    if marked := find_unmanaged(_find_map(metadata, "annotations")):
+        what = f"the topic {quote(name)} is not managed: {': '.join(marked).lower()} says so"
+        return None, [Finding("topic-not-managed", what, "", name.where, Severity.NOTE)]
+    findings = _check_topic(document)
+    topic, _, repeated = translate(document)
+    for key in repeated:
+        what = f"{quote(key)} says again what another key says"
+        findings.append(Finding("yaml-duplicate-key", what, "keep one of them", key.where))
+    return topic, findings
+
+
+def find_unmanaged(annotations: YamlMap) -> tuple[YamlText, YamlText] | None:
+    """Return the annotation that says that people change this topic by hand, if there is one."""
+    for marker, value in _UNMANAGED.items():
+        if str(annotations.get(marker, "")).lower() == value:
+            return annotations.key(marker), annotations[marker]
+    return None
+
+
+class Translated(NamedTuple):
+    """A KafkaTopic in our own form; `words` has its own names of our keys.
+
+    `repeated` are keys that say again what another one says, and are not read.
+    """
+
+    topic: YamlMap
+    words: Mapping[str, YamlText]
+    repeated: tuple[YamlText, ...]
+
+
+def translate(document: YamlMap) -> Translated:
+    """Return a KafkaTopic with our own keys. Values keep their locations, and are not checked."""
+    metadata, spec = _find_map(document, "metadata"), _find_map(document, "spec")
+    topic, words, repeated = _new_table(document), {}, []
+    if "name" in metadata:
+        words["topic"] = metadata.key("name")
+        topic[_rename("topic", words["topic"])] = metadata["name"]
+    for key, item in spec.entries():
+        ours = SPEC_KEYS.get(key)
+        if ours is None:
+            continue
+        if ours in topic and ours != "topic":
+            repeated.append(key)
+            continue
+        topic.pop(ours, None)  # topicName overrides metadata.name, and its own key has its location
+        words[ours] = key
+        topic[_rename(ours, key)] = item
+    label = _find_map(metadata, "labels").get(CLUSTER_LABEL)
+    if isinstance(label, YamlText) and label.tag != "null":
+        names = YamlList([label])
+        names.file, names.line, names.column = label.file, label.line, label.column
+        topic[_rename("clusters", label)] = names
+    annotations = _find_map(metadata, "annotations")
+    if str(annotations.get(DELETED, "")).lower() == "true":
+        key = annotations.key(DELETED)
+        topic[_rename("state", key)] = _rename("absent", key)
+    return Translated(topic, words, tuple(repeated))
+
+
+def _rename(name: str, at: YamlText) -> YamlText:
+    """Return another word at the place of `at`."""
+    text = YamlText(name)
+    text.file, text.line, text.column = at.file, at.line, at.column
+    text.quoted, text.tag = True, "str"
+    return text
+
+
+def _find_map(table: YamlMap, key: str) -> YamlMap:
+    """Return the map below a key; an empty one if there is none."""
+    found = table.get(key)
+    return found if isinstance(found, YamlMap) else _new_table(table)
+
+
+def _new_table(at: YamlMap) -> YamlMap:
+    table = YamlMap()
+    table.file, table.line, table.column = at.file, at.line, at.column
+    return table
 
 
 def refuse_kind(document: YamlMap, kind: str | None, version: str | None) -> Finding | None:
@@ -110,7 +240,7 @@ def refuse_kind(document: YamlMap, kind: str | None, version: str | None) -> Fin
     return Finding("document-kind", what, "", document.where, Severity.NOTE)
 
 
-def check_list(document: YamlMap, kind: str) -> Iterator[Finding]:
+def _check_list(document: YamlMap, kind: str) -> Iterator[Finding]:
     """Return every error in a list, apart from its items."""
     metadata = document.get("metadata")
     yield from _refuse_unknown(document, _LIST_KEYS, f"in a {kind}")
@@ -140,7 +270,7 @@ def _check_mangled(name: YamlValue | None, spec: YamlValue | None) -> Iterator[F
         yield Finding("key-missing", what, way_out, name.where)
 
 
-def check_topic(document: YamlMap) -> list[Finding]:
+def _check_topic(document: YamlMap) -> list[Finding]:
     """Return every error in the form of a KafkaTopic; its values are checked later."""
     metadata, spec = document.get("metadata"), document.get("spec")
     findings = [
