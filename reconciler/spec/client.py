@@ -21,8 +21,8 @@ from reconciler.spec.client_properties import (
     check_value,
     find_wrong_ports,
 )
-from reconciler.spec.fields import FieldError, field_error, require_value, suggest
-from reconciler.spec.values import YamlMap, YamlText, YamlValue, describe_yaml, quote
+from reconciler.spec.fields import FieldError, read_map, suggest
+from reconciler.spec.values import YamlText, YamlValue, describe_yaml, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -137,15 +137,14 @@ _JAVA = MappingProxyType(
 
 def read_client(value: YamlValue) -> Mapping[str, str]:
     """Read client properties, references unresolved. Errors: FieldError, with every finding."""
-    require_value(value, "client")
-    if not isinstance(value, YamlMap):
-        what = f"client is {describe_yaml(value)}, not a map"
-        way_out = "write properties below it, one a line: bootstrap.servers: host:9092"
-        raise field_error("value-form", value.where, what, way_out)
-    findings = [finding for key, item in value.entries() for finding in _check_property(key, item)]
+    way_out = "write properties below it, one a line: bootstrap.servers: host:9092"
+    written = read_map(value, "client", "a map", way_out)
+    findings = [
+        finding for key, item in written.entries() for finding in _check_property(key, item)
+    ]
     if findings:
         raise FieldError(findings)
-    return MappingProxyType({str(key): str(item) for key, item in value.items()})
+    return MappingProxyType({str(key): str(item) for key, item in written.items()})
 
 
 def _check_property(key: YamlText, value: YamlValue) -> list[Finding]:

@@ -34,33 +34,26 @@ T = TypeVar("T")
 MOST_PROBLEMS = 100
 """The limit of errors in one document: with more, it is probably not a specification."""
 
-# Common names of keys, and their names in this format.
 _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {
-        "name": "topic",
-        "topicname": "topic",
-        "replicas": "replication_factor",
-        "replication": "replication_factor",
-        "rf": "replication_factor",
-        "partitioncount": "partitions",
-        "numpartitions": "partitions",
-        "numberofpartitions": "partitions",
-        "configs": "config",
-        "settings": "config",
-        "topicconfig": "config",
-        "topicconfiguration": "config",
-        "cluster": "clusters",
-        "environments": "clusters",
-        "replicaassignment": "assignment",
-        "replicaassignments": "assignment",
-        "team": "owner",
-        "doc": "description",
-        "ensure": "state",
-        "connection": "client",
-        "id": "cluster_id",
-        "clusterid": "cluster_id",
+        word: name
+        for name, words in {
+            "assignment": ("replicaassignment", "replicaassignments"),
+            "client": ("connection",),
+            "cluster_id": ("clusterid", "id"),
+            "clusters": ("cluster", "environments"),
+            "config": ("configs", "settings", "topicconfig", "topicconfiguration"),
+            "description": ("doc",),
+            "owner": ("team",),
+            "partitions": ("numberofpartitions", "numpartitions", "partitioncount"),
+            "replication_factor": ("replicas", "replication", "rf"),
+            "state": ("ensure",),
+            "topic": ("name", "topicname"),
+        }.items()
+        for word in words
     }
 )
+"""What other tools call our keys, folded, and our own names."""
 
 
 @dataclass(frozen=True, slots=True)

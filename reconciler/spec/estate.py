@@ -17,7 +17,7 @@ from reconciler.errors import Finding, Location, Severity, SpecError, show_path,
 from reconciler.spec.base import Base, hold_guards
 from reconciler.spec.clusters import SANDBOX, ClusterEntry, list_entries
 from reconciler.spec.documents import read_documents
-from reconciler.spec.owners import check_spellings
+from reconciler.spec.names import check_spellings
 from reconciler.spec.resolve import Resolver
 from reconciler.spec.rules import (
     check_environments,

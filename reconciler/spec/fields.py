@@ -129,13 +129,34 @@ def require_value(value: YamlValue, name: str) -> None:
         raise field_error("value-missing", value.where, f"{name} has {stands}", way_out)
 
 
+def read_map(value: YamlValue, name: str, what: str, way_out: str) -> YamlMap:
+    """Read a map of any keys; `what` says of which. Errors: FieldError."""
+    require_value(value, name)
+    if isinstance(value, YamlMap):
+        return value
+    raise refuse_form(value, name, what, way_out)
+
+
+def read_list(value: YamlValue, name: str, what: str, way_out: str) -> YamlList:
+    """Read a list of any items; `what` says of which. Errors: FieldError."""
+    require_value(value, name)
+    if isinstance(value, YamlList):
+        return value
+    raise refuse_form(value, name, what, way_out)
+
+
+def refuse_form(value: YamlValue, name: str, what: str, way_out: str) -> FieldError:
+    """Return the error of a value that is a text, a list or a map, and not `what`."""
+    described = f"{name} is {describe_yaml(value)}, not {what}"
+    return field_error("value-form", value.where, described, way_out)
+
+
 def read_count(value: YamlValue, name: str, least: int, most: int) -> int:
     """Read a plain decimal whole number of a range. Errors: FieldError."""
     require_value(value, name)
     example = max(least, 3)
     if not isinstance(value, YamlText):
-        what = f"{name} is {describe_yaml(value)}, not a number"
-        raise field_error("value-form", value.where, what, f"write {name}: {example}")
+        raise refuse_form(value, name, "a number", f"write {name}: {example}")
     if value.tag != "int" or not _DECIMAL.fullmatch(value):
         raise field_error("value-count", value.where, *_teach_count(value, name, example))
     number = int(value)
@@ -188,8 +209,7 @@ def read_text(value: YamlValue, name: str, *, empty: bool = False) -> YamlText:
     """Read text, which may be empty only with `empty`. Errors: FieldError."""
     require_value(value, name)
     if not isinstance(value, YamlText):
-        what = f"{name} is {describe_yaml(value)}, not text"
-        raise field_error("value-form", value.where, what, f"write {name}: some text")
+        raise refuse_form(value, name, "text", f"write {name}: some text")
     if value.tag != "str":
         kind = "a flag" if value.tag == "bool" else "a number"
         what = f"{name} {quote(value)} without quotes is {kind} to YAML"
@@ -232,14 +252,9 @@ def read_choice(value: YamlValue, name: str, choices: tuple[str, ...]) -> str:
 
 def read_texts(value: YamlValue, name: str) -> tuple[YamlText, ...]:
     """Read a list of distinct texts. Errors: FieldError, with a finding for every bad item."""
-    require_value(value, name)
-    if isinstance(value, YamlText):
-        what = f"{name} is {describe_yaml(value)}, not a list"
-        raise field_error("value-form", value.where, what, f"write {name}: [{show(value)}]")
-    if not isinstance(value, YamlList):
-        what = f"{name} is {describe_yaml(value)}, not a list"
-        raise field_error("value-form", value.where, what, f"write {name}: [one, two]")
-    read = read_each(value, lambda item: read_text(item, f"{name}: item"))
+    items = show(value) if isinstance(value, YamlText) else "one, two"
+    written = read_list(value, name, "a list", f"write {name}: [{items}]")
+    read = read_each(written, lambda item: read_text(item, f"{name}: item"))
     _refuse_repeats(read, name)
     return tuple(read)
 
@@ -261,12 +276,9 @@ def read_patterns(value: YamlValue, name: str) -> tuple[YamlText, ...]:
 
 def read_counts(value: YamlValue, name: str, least: int, most: int) -> tuple[int, ...]:
     """Read a list of distinct numbers. Errors: FieldError, with a finding for every bad item."""
-    require_value(value, name)
-    if not isinstance(value, YamlList):
-        what = f"{name} is {describe_yaml(value)}, not a list"
-        raise field_error("value-form", value.where, what, f"write {name}: [1, 2]")
-    read = read_each(value, lambda item: read_count(item, f"{name}: item", least, most))
-    _refuse_repeats([item for item in value if isinstance(item, YamlText)], name)
+    written = read_list(value, name, "a list", f"write {name}: [1, 2]")
+    read = read_each(written, lambda item: read_count(item, f"{name}: item", least, most))
+    _refuse_repeats([item for item in written if isinstance(item, YamlText)], name)
     return tuple(read)
 
 
@@ -344,17 +356,14 @@ class WrittenConfig:
 
 def read_settings(value: YamlValue) -> WrittenConfig:
     """Read a config map. Errors: FieldError, with every finding."""
-    require_value(value, "config")
-    if not isinstance(value, YamlMap):
-        what = f"config is {describe_yaml(value)}, not a map"
-        way_out = "write keys below it, one a line, without dashes: retention.ms: 7d"
-        raise field_error("value-form", value.where, what, way_out)
-    if len(value) > MOST_KEYS:
-        what = f"config has {len(value):,} keys, and Kafka knows a few dozen"
+    way_out = "write keys below it, one a line, without dashes: retention.ms: 7d"
+    written = read_map(value, "config", "a map", way_out)
+    if len(written) > MOST_KEYS:
+        what = f"config has {len(written):,} keys, and Kafka knows a few dozen"
         raise field_error("value-form", value.where, what, "keep those that the topic needs")
     findings: list[Finding] = []
     items = []
-    for key, item in value.entries():
+    for key, item in written.entries():
         raw: str | tuple[str, ...] | None = None
         if isinstance(item, YamlMap):
             inner = next(iter(item), "…")

@@ -24,11 +24,16 @@ from reconciler.spec.fields import (
     read_settings,
     whole,
 )
-from reconciler.spec.names import NAME_PATTERN, check_length, check_name
-from reconciler.spec.owners import OWNER_PATTERN, check_owner, check_spellings
+from reconciler.spec.names import (
+    NAME_PATTERN,
+    OWNER_PATTERN,
+    check_length,
+    check_name,
+    check_owner,
+    check_spellings,
+)
 from reconciler.spec.values import (
     YamlList,
-    YamlMap,
     YamlText,
     YamlValue,
     describe_yaml,
@@ -127,15 +132,12 @@ ROWS = or_null(
 
 def _read_capacity(value: YamlValue, name: str) -> Mapping[int, int]:
     """Read the capacity of each broker, by id."""
-    fields.require_value(value, name)
-    if not isinstance(value, YamlMap):
-        what = f"{name} is {describe_yaml(value)}, not a map of broker ids"
-        raise field_error("value-form", value.where, what, "write capacity: {7: 2}")
+    written = fields.read_map(value, name, "a map of broker ids", f"write {name}: {{7: 2}}")
     return {
         fields.read_count(broker, "broker id", 0, MOST_BROKER_ID): _CAPACITY.read(
             much, "capacity of a broker"
         )
-        for broker, much in value.entries()
+        for broker, much in written.entries()
     }
 
 
@@ -214,39 +216,35 @@ CLUSTER_NAMES = not_empty(
 
 def _read_stages(value: YamlValue, name: str) -> tuple[tuple[YamlText, ...], ...]:
     """Read a list of lists of clusters. Errors: FieldError, with the findings of every stage."""
-    fields.require_value(value, name)
-    if not isinstance(value, YamlList):
-        what = f"stages is {describe_yaml(value)}, not a list of lists"
-        raise field_error("value-form", value.where, what, "write stages: [[one], [two, three]]")
-    if not value:
-        way_out = "write one, or leave the key out: then all clusters are one stage"
-        raise field_error("value-missing", value.where, "stages holds no stage", way_out)
-    numbered = enumerate(value, start=1)
+    way_out = f"write {name}: [[one], [two, three]]"
+    numbered = enumerate(fields.read_list(value, name, "a list of lists", way_out), start=1)
     return tuple(fields.read_each(numbered, lambda item: _read_stage(item[1], f"stage {item[0]}")))
 
 
 def _read_stage(value: YamlValue, name: str) -> tuple[YamlText, ...]:
-    if isinstance(value, YamlText) and value.tag == "str":
-        what = f"{name} is {describe_yaml(value)}, not a list"
-        raise field_error("value-form", value.where, what, f"write [{show(value)}]")
     if not isinstance(value, YamlList):
-        what = f"{name} is {describe_yaml(value)}, not a list"
-        raise field_error("value-form", value.where, what, "write the clusters in it: [one, two]")
+        way_out = "write the clusters in it: [one, two]"
+        if isinstance(value, YamlText) and value.tag == "str":
+            way_out = f"write [{show(value)}]"
+        raise fields.refuse_form(value, name, "a list", way_out)
     if not value:
         what, way_out = f"{name} names no cluster", "name one, or remove the stage"
         raise field_error("value-missing", value.where, what, way_out)
     return tuple(fields.read_each(value, lambda item: fields.read_text(item, f"{name}: item")))
 
 
-STAGES = Kind(
-    _read_stages,
-    {
-        "type": "array",
-        "items": {**fields.TEXTS.schema, "minItems": 1},
-        "minItems": 1,
-        "maxItems": MOST_STAGES,
-    },
-    f"list of at most {MOST_STAGES} lists of clusters, such as `[[dev], [prod-eu, prod-us]]`",
+STAGES = not_empty(
+    Kind(
+        _read_stages,
+        {
+            "type": "array",
+            "items": {**fields.TEXTS.schema, "minItems": 1},
+            "maxItems": MOST_STAGES,
+        },
+        f"list of at most {MOST_STAGES} lists of clusters, such as `[[dev], [prod-eu, prod-us]]`",
+    ),
+    "holds no stage",
+    "write one, or leave the key out: then all clusters are one stage",
 )
 
 
@@ -255,9 +253,8 @@ def _read_share(value: YamlValue, name: str) -> int:
     fields.require_value(value, name)
     found = _PERCENT.fullmatch(value) if isinstance(value, YamlText) else None
     if found is None or int(found[1]) > 100:
-        what = f"{name} is {describe_yaml(value)}, not a share"
         meant = f"{value}%" if _PERCENT.fullmatch(f"{value}%") and int(str(value)) <= 100 else "30%"
-        raise field_error("value-form", value.where, what, f"write {name}: {meant}")
+        raise fields.refuse_form(value, name, "a share", f"write {name}: {meant}")
     return int(found[1])
 
 

@@ -26,8 +26,6 @@ from reconciler.spec.fields import (
     whole,
 )
 from reconciler.spec.values import (
-    YamlList,
-    YamlMap,
     YamlText,
     YamlValue,
     describe_yaml,
@@ -99,16 +97,14 @@ EXPRESSION = replace(fields.SHORT_TEXT, says="expression in CEL")
 
 def _read_bounds(value: YamlValue, name: str, read: Callable[[YamlValue, str], Limit]) -> Bounds:
     """Read `{min: …, max: …}`. Either key can be omitted."""
-    fields.require_value(value, name)
-    if not isinstance(value, YamlMap):
-        what = f"{name} is {describe_yaml(value)}, not a range"
-        raise field_error("value-form", value.where, what, f"write {name}: {{max: {_show(value)}}}")
-    for key, _ in value.entries():
+    way_out = f"write {name}: {{max: {_show(value)}}}"
+    written = fields.read_map(value, name, "a range", way_out)
+    for key, _ in written.entries():
         if key not in ("min", "max"):
             way_out = suggest(key, ("min", "max")) or "the keys here are max, min"
             what = f"unknown key {quote(key)} under {name}"
             raise field_error("key-unknown", key.where, what, way_out)
-    limits = {str(key): read(item, f"{name}: {key}") for key, item in value.entries()}
+    limits = {str(key): read(item, f"{name}: {key}") for key, item in written.entries()}
     least, most = limits.get("min"), limits.get("max")
     if least and most and least.number > most.number:
         what = f"{name}: min {least.shown} exceeds max {most.shown}, so that nothing is allowed"
@@ -136,11 +132,8 @@ COUNT_BOUNDS = Kind(
 def _read_by_key(
     value: YamlValue, name: str, example: str, read: Callable[[YamlText, YamlValue], V]
 ) -> Mapping[str, V]:
-    fields.require_value(value, name)
-    if not isinstance(value, YamlMap):
-        what = f"{name} is {describe_yaml(value)}, not a map of configs"
-        raise field_error("value-form", value.where, what, f"write {name}: {{{example}}}")
-    items = fields.read_each(value.entries(), lambda entry: (str(entry[0]), read(*entry)))
+    written = fields.read_map(value, name, "a map of configs", f"write {name}: {{{example}}}")
+    items = fields.read_each(written.entries(), lambda entry: (str(entry[0]), read(*entry)))
     return dict(items)
 
 
@@ -200,11 +193,8 @@ def _read_values(
 
 
 def _read_allowed(key: YamlText, value: YamlValue, offered: frozenset[str]) -> tuple[str, ...]:
-    fields.require_value(value, str(key))
-    if not isinstance(value, YamlList):
-        what = f"{key} is {describe_yaml(value)}, not a list of values"
-        raise field_error("value-form", value.where, what, f"write {key}: [{_show(value)}]")
-    items: list[YamlValue] = value
+    way_out = f"write {key}: [{_show(value)}]"
+    items: list[YamlValue] = fields.read_list(value, str(key), "a list of values", way_out)
     return tuple(fields.read_each(items, lambda item: _normalise(key, item, offered)))
 
 

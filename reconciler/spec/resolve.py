@@ -20,7 +20,7 @@ from reconciler.spec.clusters import SANDBOX
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.documents import Written, WrittenTopic
 from reconciler.spec.forms import TopicDocument
-from reconciler.spec.owners import check_declared
+from reconciler.spec.names import check_declared
 from reconciler.spec.rules import (
     PolicyEngine,
     check_cluster_topics,

@@ -12,7 +12,7 @@ import pytest
 from reconciler.cli.app import run
 from reconciler.errors import SpecError
 from reconciler.spec.estate import parse_estate
-from reconciler.spec.owners import check_owner
+from reconciler.spec.names import check_owner
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 NUMBERS = count()
