@@ -27,7 +27,7 @@ def _clusters() -> dict[str, Any]:
 
 
 def _plan() -> dict[str, Any]:
-    from reconciler.planfile.document import PlanDocument
+    from reconciler.planfile.plan_document import PlanDocument
 
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
 
-from reconciler.errors import Location  # pydantic resolves RefusedField here
-from reconciler.model.cluster import Replicas, Risk
+# The documents of plan files have the types of these fields.
+from reconciler.errors import Finding, Location
+from reconciler.model.cluster import Assignment, Broker, Replicas, Risk
+from reconciler.model.moves import PlannedMoves
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
-    from reconciler.errors import Finding
-    from reconciler.model.cluster import Assignment, Broker, TopicSpec
-    from reconciler.model.moves import PlannedMoves
+    from reconciler.model.cluster import TopicSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,11 +243,9 @@ class Plan:
     applied, even if some topics are skipped. `alerts` warn of what a request changes besides
     topics: a looser guard, another client. `excluded` lists brokers that get no new replicas, as
     the estate requires. `moves` is set in a plan that only moves replicas: it is approved alone,
-    and takes hours where others take seconds. `fingerprint_format` is the version of what the
-    fingerprint covers; a plan file of an earlier release keeps that of its release.
-    `existing_drift` lists the topics outside the scope that differ from their specs, and `agreed`
-    those of a scope by commit that are as specified. `stages` is the order in which a merge reaches
-    the clusters, for display only.
+    and takes hours where others take seconds. `existing_drift` lists the topics outside the scope
+    that differ from their specs, and `agreed` those of a scope by commit that are as specified.
+    `stages` is the order in which a merge reaches the clusters, for display only.
     """
 
     cluster: str
@@ -268,7 +267,6 @@ class Plan:
     commit: Commit | None = None
     scope: Scope = field(default_factory=Scope)
     moves: PlannedMoves | None = None
-    fingerprint_format: Literal[1, 2] = 2
     existing_drift: tuple[DriftedTopic, ...] = ()
     agreed: tuple[str, ...] = ()
     stages: tuple[tuple[str, ...], ...] = ()

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from reconciler.errors import Finding, PlanFileError, Severity
 from reconciler.planfile.codec import fingerprint_plan
-from reconciler.planfile.document import Sha256
+from reconciler.planfile.plan_document import Sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Balance, Plan
     from reconciler.rehearse.setup import Setup
 
-FORMAT_VERSION = "2.0"
+FORMAT_VERSION = "1.0"
 
 
 @dataclass(frozen=True, slots=True)
