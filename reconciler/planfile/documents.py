@@ -20,12 +20,16 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pydantic.fields import FieldInfo
+
+
+OMIT_EMPTY = Field(exclude_if=lambda value: not value)
+"""Marks a key that is not written if it is empty, false or null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +67,14 @@ class Document(BaseModel):
     def read(self) -> Any:
         """Return the value of this document."""
         assert self.made_of is not None  # noqa: S101  # a part is read with its document
-        return self.made_of(**dict(self._list_fields()))
+        return self.made_of(**dict(self.list_fields()))
 
-    def _list_fields(self) -> Iterator[tuple[str, object]]:
+    def list_fields(self) -> Iterator[tuple[str, object]]:
+        """Yield each field that it holds, with its value."""
         for key in _list_keys(type(self)):
             said = getattr(self, key.name)
             if key.is_part:
-                yield from said._list_fields()
+                yield from said.list_fields()
             elif key.make is None:
                 yield key.held, _each(Document.read, said) if key.document else said
 

@@ -28,7 +28,7 @@ from reconciler.model.plan import (
     Weighed,
 )
 from reconciler.model.steps import Verb, steps_of
-from reconciler.planfile.documents import Derived, Document, Held, document_of
+from reconciler.planfile.documents import OMIT_EMPTY, Derived, Document, Held, document_of
 from reconciler.planfile.totals import Totals, count_by_owner
 
 FORMAT_VERSION = "1.0"
@@ -51,10 +51,6 @@ def _name_actions(topic: PlannedTopic) -> tuple[Action]:
     return (named.get(steps[0].verb, "update"),)
 
 
-def _is_empty(value: object) -> bool:
-    return not value
-
-
 @document_of(TopicImage)
 class ImageDocument(Document):
     """One topic before or after: `assignment[p]` lists partition p's brokers, leader first.
@@ -67,7 +63,7 @@ class ImageDocument(Document):
         int, Derived(lambda image: max(map(len, image.assignment), default=0))
     ]
     # Without elections the content of a fingerprint is what it was before there were any.
-    leaders: Annotated[tuple[int, ...], Field(exclude_if=_is_empty)] = ()
+    leaders: Annotated[tuple[int, ...], OMIT_EMPTY] = ()
 
 
 class ChangeDocument(Document):
@@ -233,6 +229,6 @@ class PlanDocument(Document):
     summary: SummaryDocument
     totals: Annotated[TotalsDocument, Derived(TotalsDocument.write)]
     existing_drift: tuple[DriftDocument, ...]
-    agreed: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
-    stages: Annotated[tuple[tuple[str, ...], ...], Field(exclude_if=_is_empty)] = ()
-    moves: Annotated[PlannedMovesDocument | None, Field(exclude_if=_is_empty)] = None
+    agreed: Annotated[tuple[str, ...], OMIT_EMPTY] = ()
+    stages: Annotated[tuple[tuple[str, ...], ...], OMIT_EMPTY] = ()
+    moves: Annotated[PlannedMovesDocument | None, OMIT_EMPTY] = None

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+import re
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from reconciler.errors import Finding, Location, SnapshotError
 from reconciler.files import DuplicateKeyError, ReplacedError, load_json
-from reconciler.model.cluster import INTERNAL_TOPICS, Broker, ClusterState, TopicState
-from reconciler.model.moves import LogDirectory
 from reconciler.planfile.json_locations import locate, spell_path
 from reconciler.planfile.snapshot_document import FORMAT_VERSION, SnapshotDocument, TopicEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
+
+    from reconciler.model.cluster import ClusterState
 
 
 MOST_FINDINGS = 50
@@ -30,21 +30,14 @@ def encode_snapshot(state: ClusterState) -> str:
 
     Empty values are omitted.
     """
-    parts = {
-        "format_version": json.dumps(FORMAT_VERSION),
-        "cluster_id": _compact(state.cluster_id),
-        "kafka_version": _compact(state.kafka_version) if state.kafka_version else None,
-        "brokers": _lines(
-            _broker(broker, state.directories.get(broker.id, ()))
-            for broker in sorted(state.brokers)
-        ),
-        "config_defaults": _map(state.config_defaults),
-        "broker_settings": _map(state.broker_settings),
-        "can_cordon": "true" if state.can_cordon else None,
-        "topics": _lines(_topic(state.topics[name]) for name in sorted(state.topics)),
-        "notes": _lines(_note(note) for note in state.notes) if state.notes else None,
-    }
-    body = ",\n".join(f'  "{key}": {text}' for key, text in parts.items() if text is not None)
+    document = SnapshotDocument.write(state).dump()
+    for key in ("config_defaults", "broker_settings"):
+        if key in document:
+            document[key] = dict(sorted(document[key].items()))
+    for note in document.get("notes", ()):
+        for key in [key for key, value in note.items() if not value]:
+            del note[key]
+    body = ",\n".join(f'  "{key}": {_spread(value)}' for key, value in document.items())
     return f"{{\n{body}\n}}\n"
 
 
@@ -60,9 +53,9 @@ def decode_snapshot(content: str | bytes, source: str = "snapshot") -> ClusterSt
     raw = _parse(text, source)
     # Before the form: a newer major version may have another one, and each difference would be an
     # error of its own.
-    _refuse_newer(raw, text, source)
+    is_newer = _is_newer(raw, text, source)
     try:
-        document = SnapshotDocument.model_validate(raw)
+        document = SnapshotDocument.model_validate(raw, extra="ignore" if is_newer else None)
     except ValidationError as error:
         problems = error.errors(include_url=False)
         raise SnapshotError(_shorten(_report(p, text, source) for p in problems)) from error
@@ -76,7 +69,8 @@ def decode_snapshot(content: str | bytes, source: str = "snapshot") -> ClusterSt
     ]
     if wrong:
         raise SnapshotError(_shorten(wrong))
-    return _state(document)
+    state: ClusterState = document.read()
+    return state
 
 
 def refuse_file(source: str, what: str) -> SnapshotError:
@@ -88,59 +82,18 @@ def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
 
 
-def _lines(entries: Iterable[Mapping[str, Any]]) -> str:
-    body = ",\n".join(f"    {_compact(entry)}" for entry in entries)
-    return f"[\n{body}\n  ]" if body else "[]"
-
-
-def _map(values: Mapping[str, str]) -> str | None:
-    body = ",\n".join(f"    {_compact(key)}: {_compact(values[key])}" for key in sorted(values))
-    return f"{{\n{body}\n  }}" if body else None
-
-
-def _broker(broker: Broker, directories: Iterable[LogDirectory]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"id": broker.id, "rack": broker.rack}
-    held = [
-        {
-            key: value
-            for key, value in _fields(each).items()
-            if value is not None and (key, value) != ("online", True)
-        }
-        for each in directories
-    ]
-    return (
-        entry
-        | ({} if broker.alive else {"alive": False})
-        | ({"cordoned": True} if broker.cordoned else {})
-        | ({"log_directories": held} if held else {})
+def _spread(value: Any) -> str:
+    """Return an object or a list with a line for each of its entries."""
+    if not isinstance(value, dict | list) or not value:
+        return _compact(value)
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    entries = (
+        [f"{_compact(key)}: {_compact(each)}" for key, each in value.items()]
+        if isinstance(value, dict)
+        else map(_compact, value)
     )
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {field.name: getattr(value, field.name) for field in fields(value)}
-
-
-def _topic(topic: TopicState) -> dict[str, Any]:
-    entry = {
-        "name": topic.name,
-        "topic_id": topic.topic_id,
-        "partitions": topic.assignment,
-        "config": {key: topic.config[key] for key in sorted(topic.config)},
-        "in_sync": topic.in_sync,
-        "reassigning": sorted(topic.reassigning),
-        "internal": topic.internal,
-        # The format has a number for every partition, so a topic with an unknown one has none.
-        "size_bytes": topic.size_bytes if -1 not in topic.size_bytes else (),
-        "rate_bytes_per_s": topic.rate_bytes_per_s if -1 not in topic.rate_bytes_per_s else (),
-    }
-    return {key: value for key, value in entry.items() if value or key in ("name", "partitions")}
-
-
-def _note(note: Finding) -> dict[str, Any]:
-    entry = _fields(note)
-    if note.where is not None:
-        entry["where"] = _fields(note.where)
-    return {key: value for key, value in entry.items() if value}
+    body = ",\n".join(f"    {entry}" for entry in entries)
+    return f"{opening}\n{body}\n  {closing}"
 
 
 def _parse(text: str, source: str) -> Any:
@@ -166,45 +119,23 @@ def _refuse(what: str, where: Location) -> Finding:
     return Finding("snapshot-form", what, _WAY_OUT, where)
 
 
-def _refuse_newer(raw: dict[str, Any], text: str, source: str) -> None:
-    """Refuse a newer major format; of a newer minor one, leave out the keys not known here."""
-    version = raw.get("format_version", FORMAT_VERSION)
-    ours, our_minor = map(int, FORMAT_VERSION.split("."))
-    major, _, minor = version.partition(".") if isinstance(version, str) else ("", "", "")
-    if not (_is_count(major) and _is_count(minor)):
-        return  # its form is refused with the rest
-    if int(major) != ours:
+def _is_newer(raw: dict[str, Any], text: str, source: str) -> bool:
+    """Return whether the minor format is newer, whose added keys count as nothing here.
+
+    Errors: SnapshotError if the major format is another one.
+    """
+    version = raw.get("format_version")
+    if not (isinstance(version, str) and re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", version)):
+        return False  # its form is refused with the rest
+    (major, minor), (ours, our_minor) = (
+        map(int, each.split(".")) for each in (version, FORMAT_VERSION)
+    )
+    if major != ours:
         what = f"format_version is {version}, and this reconciler reads {ours}.x"
         way_out = "use the reconciler that wrote it, or take the snapshot again"
         where = locate(text, ("format_version",), source)
         raise SnapshotError([Finding("snapshot-version", what, way_out, where)])
-    if int(minor) > our_minor:
-        _leave_out_unknown(raw)
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 10
-
-
-def _leave_out_unknown(raw: dict[str, Any]) -> None:
-    from reconciler.planfile.snapshot_document import BrokerEntry, LogDirectoryEntry
-
-    for key in raw.keys() - SnapshotDocument.model_fields.keys() - {"$schema"}:
-        del raw[key]
-    for name, model in (("brokers", BrokerEntry), ("topics", TopicEntry)):
-        entries = raw.get(name)
-        for entry in entries if isinstance(entries, list) else ():
-            if isinstance(entry, dict):
-                _leave_out(entry, model)
-                held = entry.get("log_directories")
-                for each in held if isinstance(held, list) else ():
-                    if isinstance(each, dict):
-                        _leave_out(each, LogDirectoryEntry)
-
-
-def _leave_out(entry: dict[str, Any], model: type[BaseModel]) -> None:
-    for key in entry.keys() - model.model_fields.keys():
-        del entry[key]
+    return minor > our_minor
 
 
 def _report(problem: Any, text: str, source: str) -> Finding:
@@ -238,47 +169,6 @@ def _shorten(findings: Iterable[Finding]) -> list[Finding]:
         last = kept[-1].where
         kept.append(Finding("snapshot-form", f"{more:,} more mistakes are not shown", "", last))
     return kept
-
-
-def _state(document: SnapshotDocument) -> ClusterState:
-    written = [
-        Broker(broker.id, broker.rack, broker.alive, broker.cordoned) for broker in document.brokers
-    ]
-    directories = {
-        broker.id: tuple(
-            LogDirectory(each.path, each.total_bytes, each.usable_bytes, each.replicas, each.online)
-            for each in broker.log_directories
-        )
-        for broker in sorted(document.brokers, key=lambda broker: broker.id)
-        if broker.log_directories
-    }
-    named = {broker for topic in document.topics for row in topic.partitions for broker in row}
-    dead = [Broker(stranger, alive=False) for stranger in named - {known.id for known in written}]
-    topics = {
-        topic.name: TopicState(
-            name=topic.name,
-            topic_id=topic.topic_id,
-            assignment=topic.partitions,
-            config=topic.config,
-            in_sync=topic.in_sync,
-            reassigning=frozenset(topic.reassigning),
-            internal=topic.internal or topic.name in INTERNAL_TOPICS,
-            size_bytes=topic.size_bytes,
-            rate_bytes_per_s=topic.rate_bytes_per_s,
-        )
-        for topic in sorted(document.topics, key=lambda topic: topic.name)
-    }
-    return ClusterState(
-        cluster_id=document.cluster_id,
-        brokers=tuple(sorted((*written, *dead), key=lambda broker: broker.id)),
-        topics=topics,
-        config_defaults=document.config_defaults,
-        broker_settings=document.broker_settings,
-        notes=document.notes,
-        kafka_version=document.kafka_version,
-        directories=directories,
-        can_cordon=document.can_cordon,
-    )
 
 
 Mistake = tuple[tuple[int | str, ...], str, str]

@@ -5,54 +5,69 @@ Only brokers are required: anything else that is missing counts as healthy.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import ConfigDict, Field, PlainSerializer, StrictBool, StrictInt, StrictStr
 
 from reconciler.errors import Finding
+from reconciler.model.cluster import INTERNAL_TOPICS, Broker, ClusterState, TopicState
+from reconciler.model.moves import LogDirectory
+from reconciler.planfile.documents import OMIT_EMPTY, Derived, Document, Held
 
-FORMAT_VERSION = "1.4"
-"""Major: a reader refuses an unknown major version. Minor: only added keys, which it may skip.
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-1.2 added `log_directories`, 1.3 `can_cordon`, 1.4 `online` of log directories.
-"""
+FORMAT_VERSION = "1.0"
+"""Major: a reader refuses an unknown one. Minor: added keys, which a reader leaves out."""
 
 BrokerId = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
 NOT_EMPTY = Field(json_schema_extra={"minItems": 1})
 """For the schema only. `check_document` refuses it: pydantic would count only valid items."""
 
+_OMIT_NULL = Field(exclude_if=lambda value: value is None)
+_OMIT_TRUE = Field(exclude_if=lambda value: value is True)
+
 Row = Annotated[tuple[BrokerId, ...], NOT_EMPTY]
+Version = Annotated[StrictStr, Field(pattern=r"^[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$")]
 Amount = Annotated[StrictInt, Field(ge=0, le=2**63 - 1)]
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+class _Entry(Document):
+    model_config = ConfigDict(extra="forbid")
 
 
-class LogDirectoryEntry(_Document):
+class LogDirectoryEntry(_Entry):
     """A log directory of a broker: its size and its free space in bytes, and its replicas.
 
     One that is not `online` has failed.
     """
 
+    made_of: ClassVar[type | None] = LogDirectory
+
     path: Annotated[StrictStr, Field(min_length=1)]
-    total_bytes: Amount | None = None
-    usable_bytes: Amount | None = None
-    replicas: Amount | None = None
-    online: StrictBool = True
+    total_bytes: Annotated[Amount | None, _OMIT_NULL] = None
+    usable_bytes: Annotated[Amount | None, _OMIT_NULL] = None
+    replicas: Annotated[Amount | None, _OMIT_NULL] = None
+    online: Annotated[StrictBool, _OMIT_TRUE] = True
 
 
-class BrokerEntry(_Document):
+class BrokerEntry(_Entry):
     """A broker: its id, its rack, and whether it can get replicas."""
+
+    made_of: ClassVar[type | None] = Broker
 
     id: BrokerId
     rack: Annotated[StrictStr, Field(min_length=1)] | None = None
-    alive: StrictBool = True
-    cordoned: StrictBool = False
-    log_directories: tuple[LogDirectoryEntry, ...] = ()
+    alive: Annotated[StrictBool, _OMIT_TRUE] = True
+    cordoned: Annotated[StrictBool, OMIT_EMPTY] = False
+    # A state has them by broker.
+    log_directories: Annotated[
+        tuple[LogDirectoryEntry, ...], Derived(lambda _: ()), OMIT_EMPTY
+    ] = ()
 
 
-class TopicEntry(_Document):
+class TopicEntry(_Entry):
     """A topic: row p of `partitions` lists the brokers of partition p, preferred leader first.
 
     `config` holds overrides only; null is the value of a key that the brokers do not know.
@@ -61,18 +76,53 @@ class TopicEntry(_Document):
     rate of producers.
     """
 
+    made_of: ClassVar[type | None] = TopicState
+
     name: Annotated[StrictStr, Field(min_length=1)]
-    topic_id: StrictStr | None = None
-    partitions: tuple[Row, ...]
-    config: dict[StrictStr, StrictStr | None] = Field(default_factory=dict)
-    in_sync: tuple[tuple[BrokerId, ...], ...] = ()
-    reassigning: tuple[Annotated[StrictInt, Field(ge=0)], ...] = ()
-    internal: StrictBool = False
-    size_bytes: tuple[Amount, ...] = ()
-    rate_bytes_per_s: tuple[Amount, ...] = ()
+    topic_id: Annotated[StrictStr | None, OMIT_EMPTY] = None
+    partitions: Annotated[tuple[Row, ...], Held("assignment")]
+    config: Annotated[dict[StrictStr, StrictStr | None], OMIT_EMPTY] = Field(default_factory=dict)
+    in_sync: Annotated[tuple[tuple[BrokerId, ...], ...], OMIT_EMPTY] = ()
+    reassigning: Annotated[
+        tuple[Annotated[StrictInt, Field(ge=0)], ...], PlainSerializer(sorted), OMIT_EMPTY
+    ] = ()
+    internal: Annotated[StrictBool, OMIT_EMPTY] = False
+    size_bytes: Annotated[tuple[Amount, ...], OMIT_EMPTY] = ()
+    rate_bytes_per_s: Annotated[tuple[Amount, ...], OMIT_EMPTY] = ()
+
+    @classmethod
+    def write(cls, value: TopicState) -> Self:
+        """Return the entry of a topic, with its config in order."""
+        # The format has a number for every partition, so a topic with an unknown one has none.
+        sizes, rates = value.size_bytes, value.rate_bytes_per_s
+        known = replace(
+            value,
+            config=dict(sorted(value.config.items())),
+            size_bytes=() if -1 in sizes else sizes,
+            rate_bytes_per_s=() if -1 in rates else rates,
+        )
+        return super().write(known)
+
+    def list_fields(self) -> Iterator[tuple[str, object]]:
+        """Yield each field that it holds, with its value."""
+        yield from super().list_fields()
+        yield "reassigning", frozenset(self.reassigning)
+        yield "internal", self.internal or self.name in INTERNAL_TOPICS
 
 
-class SnapshotDocument(_Document):
+def _write_brokers(state: ClusterState) -> tuple[BrokerEntry, ...]:
+    entries = []
+    for broker in sorted(state.brokers):
+        held = tuple(map(LogDirectoryEntry.write, state.directories.get(broker.id, ())))
+        entries.append(BrokerEntry.write(broker).model_copy(update={"log_directories": held}))
+    return tuple(entries)
+
+
+def _write_topics(state: ClusterState) -> tuple[TopicEntry, ...]:
+    return tuple(TopicEntry.write(state.topics[name]) for name in sorted(state.topics))
+
+
+class SnapshotDocument(_Entry):
     """The state of one Kafka cluster. `config_defaults` holds the effective values without
     overrides.
 
@@ -81,15 +131,39 @@ class SnapshotDocument(_Document):
     they know cordoned.log.dirs (Kafka 4.3). Brokers that appear only in rows are dead.
     """
 
-    schema_address: StrictStr | None = Field(default=None, alias="$schema")
-    format_version: Annotated[StrictStr, Field(pattern=r"^\d{1,9}\.\d{1,9}$")] = FORMAT_VERSION
+    made_of: ClassVar[type | None] = ClusterState
+
+    schema_address: Annotated[StrictStr | None, Derived(lambda _: None), OMIT_EMPTY] = Field(
+        default=None, alias="$schema"
+    )
+    format_version: Annotated[
+        StrictStr, Field(pattern=r"^\d{1,9}\.\d{1,9}$"), Derived(lambda _: FORMAT_VERSION)
+    ] = FORMAT_VERSION
     cluster_id: StrictStr | None = None
-    kafka_version: (
-        Annotated[StrictStr, Field(pattern=r"^[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$")] | None
-    ) = None
-    brokers: Annotated[tuple[BrokerEntry, ...], NOT_EMPTY]
-    config_defaults: dict[StrictStr, StrictStr] = Field(default_factory=dict)
-    broker_settings: dict[StrictStr, Literal["true", "false"]] = Field(default_factory=dict)
-    can_cordon: StrictBool = False
-    topics: tuple[TopicEntry, ...] = ()
-    notes: tuple[Finding, ...] = ()
+    kafka_version: Annotated[Version | None, OMIT_EMPTY] = None
+    brokers: Annotated[tuple[BrokerEntry, ...], NOT_EMPTY, Derived(_write_brokers)]
+    config_defaults: Annotated[dict[StrictStr, StrictStr], OMIT_EMPTY] = Field(default_factory=dict)
+    broker_settings: Annotated[dict[StrictStr, Literal["true", "false"]], OMIT_EMPTY] = Field(
+        default_factory=dict
+    )
+    can_cordon: Annotated[StrictBool, OMIT_EMPTY] = False
+    topics: Annotated[tuple[TopicEntry, ...], Derived(_write_topics)] = ()
+    notes: Annotated[tuple[Finding, ...], OMIT_EMPTY] = ()
+
+    def list_fields(self) -> Iterator[tuple[str, object]]:
+        """Yield each field that it holds, with its value."""
+        yield from super().list_fields()
+        topics: dict[str, TopicState] = {t.name: t.read() for t in self.topics}
+        yield "topics", dict(sorted(topics.items()))
+        named = {b for topic in topics.values() for row in topic.assignment for b in row}
+        known: dict[int, Broker] = {broker.id: broker.read() for broker in self.brokers}
+        dead = {number: Broker(number, alive=False) for number in named}
+        yield "brokers", tuple(sorted((dead | known).values()))
+        yield (
+            "directories",
+            {
+                broker.id: tuple(each.read() for each in broker.log_directories)
+                for broker in sorted(self.brokers, key=lambda broker: broker.id)
+                if broker.log_directories
+            },
+        )

@@ -31,7 +31,7 @@ def refused(text: str) -> list[str]:
 
 
 def test_a_topic_with_a_partition_of_unknown_size_has_no_sizes() -> None:
-    """The form has a number for each: an older reader must still read it."""
+    """The form has a number for each."""
     live = topic("1,2 2,3", size_bytes=(7, -1), rate_bytes_per_s=(-1, 7))
     assert decode_snapshot(encode_snapshot(cluster(live))) == cluster(topic("1,2 2,3"))
 
@@ -48,7 +48,7 @@ def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
     state = replace(state, broker_settings=settings, directories={2: held}, can_cordon=True)
     assert encode_snapshot(state) == (
         "{\n"
-        '  "format_version": "1.4",\n'
+        '  "format_version": "1.0",\n'
         '  "cluster_id": "cluster-1",\n'
         '  "brokers": [\n'
         '    {"id": 1, "rack": "r", "alive": false},\n'
@@ -90,11 +90,6 @@ def test_brokers_and_topics_are_enough() -> None:
     assert decode_snapshot(json.dumps(SMALL)) == ClusterState(
         None, (Broker(1, "a"), Broker(2)), {"t": TopicState("t", None, rows("1,2 2,1"))}
     )
-
-
-def test_an_older_snapshot_tells_no_broker_settings() -> None:
-    text = json.dumps({"format_version": "1.0", **SMALL})
-    assert decode_snapshot(text).broker_settings == {}
 
 
 def test_a_schema_may_be_named_for_the_editor() -> None:
