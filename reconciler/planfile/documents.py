@@ -5,7 +5,7 @@
 | a key | in JSON it is |
 |---|---|
 | with a type of its own | the field, within limits that only a file needs |
-| `Annotated[T, Held("location")]` | the field `location`, under the name of the key |
+| `Annotated[T, Held("location")]` | what is `location` in the class, under the name of the key |
 | `Annotated[T, Derived(function)]` | computed from the value; what is read is not used |
 | of another document | a value of that class, or a tuple of them |
 | of a document without a class | an object that holds some of the fields |
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -34,7 +35,7 @@ OMIT_EMPTY = Field(exclude_if=lambda value: not value)
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Marks a key that holds a field of another name."""
+    """Marks a key that holds what has another name in the class; "a.b" is only written."""
 
     name: str
 
@@ -54,10 +55,10 @@ class Document(BaseModel):
     made_of: ClassVar[type | None] = None
 
     @classmethod
-    def write(cls, value: Any) -> Self:
-        """Return the document of a value, which is valid: nothing is checked."""
-        keys: dict[str, Any] = {key.name: key.write(value) for key in _list_keys(cls)}
-        return cls.model_construct(**keys)
+    def write(cls, value: Any, **given: Any) -> Self:
+        """Return the document of a valid value. In: keys that the value does not know."""
+        keys = (key for key in _list_keys(cls) if key.name not in given)
+        return cls.model_construct(**given, **{key.name: key.write(value) for key in keys})
 
     def dump(self) -> dict[str, Any]:
         """Return it as plain values of JSON."""
@@ -121,10 +122,10 @@ class _Key(NamedTuple):
         if self.make is not None:
             return self.make(value)
         if self.document is None:
-            return getattr(value, self.held)
+            return attrgetter(self.held)(value)
         if self.is_part:
             return self.document.write(value)
-        return _each(self.document.write, getattr(value, self.held))
+        return _each(self.document.write, attrgetter(self.held)(value))
 
 
 @cache

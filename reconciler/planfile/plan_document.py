@@ -7,7 +7,6 @@ that viewers and policies for Terraform work.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, PlainSerializer
@@ -142,10 +141,10 @@ class SummaryDocument(Document):
     files: int
 
     @classmethod
-    def write(cls, value: Any) -> Self:
+    def write(cls, value: Any, **given: Any) -> Self:
         """Count the topics of a plan."""
         verbs = Counter(step.verb for topic in value.topics for step in steps_of(topic))
-        return super().write(value).model_copy(update={str(verb): verbs[verb] for verb in Verb})
+        return super().write(value, **{str(verb): verbs[verb] for verb in Verb}, **given)
 
 
 @document_of(Totals)
@@ -165,13 +164,11 @@ class TotalsDocument(CountsDocument):
     by_owner: tuple[OwnerTotalsDocument, ...]
 
     @classmethod
-    def write(cls, value: Any) -> Self:
+    def write(cls, value: Any, **given: Any) -> Self:
         """Count what a plan adds and removes."""
         owned = count_by_owner(value.topics)
-        by_owner = tuple(
-            OwnerTotalsDocument(**asdict(totals), owner=owner) for owner, totals in owned.items()
-        )
-        return cls(**asdict(sum(owned.values(), Totals())), by_owner=by_owner)
+        by_owner = tuple(OwnerTotalsDocument.write(owned[owner], owner=owner) for owner in owned)
+        return super().write(sum(owned.values(), Totals()), by_owner=by_owner, **given)
 
 
 @document_of(Commit)

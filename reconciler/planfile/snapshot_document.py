@@ -5,8 +5,7 @@ Only brokers are required: anything else that is missing counts as healthy.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, PlainSerializer, StrictBool, StrictInt, StrictStr
 
@@ -91,17 +90,14 @@ class TopicEntry(_Entry):
     rate_bytes_per_s: Annotated[tuple[Amount, ...], OMIT_EMPTY] = ()
 
     @classmethod
-    def write(cls, value: TopicState) -> Self:
+    def write(cls, value: TopicState, **given: Any) -> Self:
         """Return the entry of a topic, with its config in order."""
+        config = dict(sorted(value.config.items()))
         # The format has a number for every partition, so a topic with an unknown one has none.
-        sizes, rates = value.size_bytes, value.rate_bytes_per_s
-        known = replace(
-            value,
-            config=dict(sorted(value.config.items())),
-            size_bytes=() if -1 in sizes else sizes,
-            rate_bytes_per_s=() if -1 in rates else rates,
-        )
-        return super().write(known)
+        for key in ("size_bytes", "rate_bytes_per_s"):
+            if -1 in getattr(value, key):
+                given[key] = ()
+        return super().write(value, config=config, **given)
 
     def list_fields(self) -> Iterator[tuple[str, object]]:
         """Yield each field that it holds, with its value."""
@@ -114,7 +110,7 @@ def _write_brokers(state: ClusterState) -> tuple[BrokerEntry, ...]:
     entries = []
     for broker in sorted(state.brokers):
         held = tuple(map(LogDirectoryEntry.write, state.directories.get(broker.id, ())))
-        entries.append(BrokerEntry.write(broker).model_copy(update={"log_directories": held}))
+        entries.append(BrokerEntry.write(broker, log_directories=held))
     return tuple(entries)
 
 

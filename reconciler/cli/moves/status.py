@@ -20,7 +20,7 @@ from reconciler.cli.moves.target import (
 from reconciler.cli.options import Command, bootstrap_option
 from reconciler.cli.terminal import can_redraw, choose_paint, fold_width, working
 from reconciler.errors import Severity
-from reconciler.planfile.moves_in_flight import list_moves
+from reconciler.planfile.moves_in_flight import MovesDocument
 from reconciler.show.moves_in_flight import render_moves, summarise_moves
 from reconciler.styling import ERASE_BELOW, measure, move_up
 from reconciler.units import count
@@ -88,7 +88,7 @@ def command(
 
 def _print(report: MovesReport, form: str) -> None:
     if form == "json":
-        click.echo(list_moves(report).model_dump_json(indent=2))
+        click.echo(MovesDocument.write(report).model_dump_json(indent=2))
         return
     on_stdout = choose_paint(sys.stdout)
     text = render_moves(report, on_stdout, width=fold_width())
@@ -98,7 +98,7 @@ def _print(report: MovesReport, form: str) -> None:
 def _print_next(report: MovesReport, form: str, above: int) -> int:
     """Print one of several reports. Returns the rows of the screen that the next one replaces."""
     if form == "json":
-        click.echo(list_moves(report).model_dump_json())
+        click.echo(MovesDocument.write(report).model_dump_json())
         return 0
     if not can_redraw(sys.stdout):
         click.echo(summarise_moves(report))

@@ -12,7 +12,7 @@ from reconciler.errors import Finding, Severity
 from reconciler.model.cluster import Broker
 from reconciler.model.moves import MovesReading
 from reconciler.moves.progress import measure_moves
-from reconciler.planfile.moves_in_flight import list_moves
+from reconciler.planfile.moves_in_flight import MovesDocument
 
 NOTE = Finding("broker-silent", "broker 5 is silent", "look", severity=Severity.WARNING)
 MOVING = reading(
@@ -29,7 +29,7 @@ READINGS = {
 
 def answer(now: MovesReading, before: MovesReading | None = None) -> dict[str, object]:
     document: dict[str, object] = json.loads(
-        list_moves(measure_moves(now, before)).model_dump_json()
+        MovesDocument.write(measure_moves(now, before)).model_dump_json()
     )
     return document
 
@@ -40,7 +40,7 @@ def test_every_document_fits_the_schema(name: str) -> None:
 
 
 def test_a_document_is_one_line() -> None:
-    text = list_moves(measure_moves(MOVING)).model_dump_json()
+    text = MovesDocument.write(measure_moves(MOVING)).model_dump_json()
     assert "\n" not in text
 
 
