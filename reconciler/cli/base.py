@@ -38,13 +38,13 @@ _FILE = re.compile(r"\$\{file:([^}]+)\}")
 _PUT = "put the {} itself there"
 
 
-def read_base(path: Path, ref: str, option: str) -> Base:
+def read_base(path: Path, ref: str) -> Base:
     """Read the clusters of an estate at a commit; none if there is no clusters.yaml.
 
-    `option` is the one that named the commit. Errors: UsageError if git fails; SpecError for a link
-    or a submodule that decides what is read, or if that clusters.yaml is invalid.
+    Errors: UsageError if git fails; SpecError for a link or a submodule that decides what is read,
+    or if that clusters.yaml is invalid.
     """
-    checkout = open_checkout(path, option)
+    checkout = open_checkout(path, "--base")
     refuse_submodule(checkout)
     commit = checkout.find_here(ref)
     entry = find_clusters(checkout, commit)

@@ -101,9 +101,6 @@ default_branch_option = click.option(
     metavar="REF",
     help="Apply only what the specs at REF still ask for, so that no approval is used again.",
 )
-client_from_option = click.option(
-    "--client-from", metavar="REV", help="The same, on a cluster only; the earlier name."
-)
 out_option = click.option(
     "--out",
     metavar="FILE",

@@ -34,7 +34,6 @@ PENDING = 2
 @options.topic_option
 @options.changed_since_option
 @options.base_option
-@options.client_from_option
 @options.against_option
 @options.approved_option
 @click.option(
@@ -91,7 +90,6 @@ def command(
     topic: str,
     changed_since: str | None,
     base: str | None,
-    client_from: str | None,
     against: Path | None,
     approved: Path | None,
     only: Path | None,
@@ -120,7 +118,6 @@ def command(
         changed_since,
         against,
         weigh,
-        client_from,
         approved,
         moves,
         base,

@@ -45,7 +45,6 @@ class Wanted:
     changed_since: str | None = None
     against: Path | None = None
     weigh: Weigh = "count"
-    client_from: str | None = None
     approved: Path | None = None
     moves: bool = False
     base: str | None = None
@@ -64,10 +63,6 @@ class Wanted:
             raise UsageError("name the cluster: --cluster NAME, or --all-clusters")
         if self.against is not None and self.bootstrap_servers is not None:
             raise UsageError("--against plans on a file; leave --bootstrap-servers out")
-        if self.base is not None and self.client_from is not None:
-            raise UsageError("--base and --client-from name the same commit; leave one out")
-        if self.against is not None and self.client_from is not None:
-            raise UsageError("--against plans on a file; leave out --client-from")
         if self.moves and self.weigh != "count":
             raise UsageError("--moves balances replicas by count; leave --weigh out")
         if self.moves and self.approved is not None:
@@ -268,10 +263,7 @@ def load_planner(wanted: Wanted) -> Planner:
     are wanted, a glob that no topic matches, or if git fails; PlanFileError for a malformed
     approval.
     """
-    base = None
-    if (ref := wanted.base or wanted.client_from) is not None:
-        option = "--client-from" if wanted.base is None else "--base"
-        base = read_base(wanted.estate, ref, option)
+    base = read_base(wanted.estate, wanted.base) if wanted.base is not None else None
     estate = load_estate(wanted.estate, base)
     for name in wanted.clusters:
         find_cluster(estate, name)

@@ -115,7 +115,7 @@ LINKS = [
 ]
 
 
-@pytest.mark.parametrize("option", ["--base", "--client-from", "--changed-since"])
+@pytest.mark.parametrize("option", ["--base", "--changed-since"])
 @pytest.mark.parametrize(("bring", "said"), LINKS, ids=[bring.__name__ for bring, _ in LINKS])
 def test_no_link_chooses_what_a_plan_is_compared_with(
     bring: Callable[[Repository], Path],
@@ -146,7 +146,7 @@ def test_the_shell_knows_a_link_that_the_system_forgets(
     assert run(["plan", "topics", "--cluster", "prod", "--base", "main"]) == 1
     assert "the symbolic link kafka to another directory" in capsys.readouterr().err
     monkeypatch.setenv("PWD", str(repository.root))  # left over, and of another directory
-    assert read_base(Path("topics"), "main", "--base").entries["prod"].client
+    assert read_base(Path("topics"), "main").entries["prod"].client
 
 
 def nest(repository: Repository) -> None:
@@ -277,7 +277,7 @@ def test_an_estate_that_the_base_does_not_have_is_new(
 ) -> None:
     ESTATE.rename("kafka")
     repository.commit()
-    assert read_base(Path("kafka"), "main", "--base").entries.keys() == {"sandbox"}
+    assert read_base(Path("kafka"), "main").entries.keys() == {"sandbox"}
     assert run(["plan", "kafka", "--cluster", "prod", "--base", "main"]) == 1
     assert "[client-new]" in capsys.readouterr().err
 
@@ -310,7 +310,7 @@ def test_the_checkout_is_below_a_link(
     monkeypatch.chdir(here.format(home=home))
     monkeypatch.setenv("PWD", here.format(home=home))
     path = Path(estate.format(home=home))
-    base = read_base(path, "main", "--base")
+    base = read_base(path, "main")
     assert base.entries["prod"].guards.max_changed_percent == 30
     assert not find_changes(path, ["prod"], "main").touch(
         load_estate(path).topics_for("prod")[0], base.entries["prod"]
@@ -322,7 +322,7 @@ def test_a_worktree_has_the_base_of_its_repository(
 ) -> None:
     repository.git("worktree", "add", "-q", str(tmp_path / "tree"))
     monkeypatch.chdir(tmp_path / "tree")
-    assert "prod" in read_base(ESTATE, "main", "--base").entries
+    assert "prod" in read_base(ESTATE, "main").entries
 
 
 def test_a_repository_within_another_one_is_its_own(
@@ -331,7 +331,7 @@ def test_a_repository_within_another_one_is_its_own(
     """As a second checkout in the workspace of a job: it is no part of the one around it."""
     inner = start_repository(repository.root / "inner")
     inner.commit(clusters=CLUSTERS.replace("30%", "7%"))
-    base = read_base(Path("inner/topics"), "main", "--base")
+    base = read_base(Path("inner/topics"), "main")
     assert base.entries["prod"].guards.max_changed_percent == 7
 
 
@@ -339,14 +339,14 @@ def test_without_git_there_is_no_base(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     ESTATE.mkdir()
     with pytest.raises(UsageError, match=r"git cannot show topics at another commit: .*leave out"):
-        read_base(ESTATE, "main", "--base")
+        read_base(ESTATE, "main")
 
 
 def test_every_link_is_named_at_once(repository: Repository) -> None:
     link_above(repository)
     Path("more").symlink_to("kafka/topics")
     with pytest.raises(SpecError) as refused:
-        read_base(Path("more"), "main", "--base")
+        read_base(Path("more"), "main")
     assert [found.rule for found in refused.value.findings] == ["base-link", "base-link"]
 
 
@@ -391,7 +391,7 @@ def test_a_request_does_not_choose_the_files_of_the_client(
     key: str, change: Callable[[Repository], None], repository: Repository
 ) -> None:
     name_files(repository, key.format(repository.root / "certs" / "ca.pem"))
-    base = read_base(ESTATE, "main", "--base")
+    base = read_base(ESTATE, "main")
     refuse_other_files(ESTATE, base, "prod")
     change(repository)
     with pytest.raises(ClusterError, match=r"ca\.pem.*\[client-file\]"):
@@ -403,7 +403,7 @@ def test_files_outside_the_repository_are_those_of_the_machine(
 ) -> None:
     (tmp_path / "ca.pem").write_text("ours")
     name_files(repository, f"ssl.ca.location: {tmp_path / 'ca.pem'}, ssl.ca.pem: '${{env:CA}}'")
-    base = read_base(ESTATE, "main", "--base")
+    base = read_base(ESTATE, "main")
     (tmp_path / "ca.pem").write_text("newer")
     refuse_other_files(ESTATE, base, "prod")
 

@@ -1,4 +1,4 @@
-"""`plan --client-from REV`: a request cannot choose where its plan connects."""
+"""`plan --base REV`: a request cannot choose where its plan connects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.sandbox.cluster import Cluster
 
 SECRET = "c0rrect-h0rse-battery"
-PLAN = ("plan", "topics", "--cluster", "lab", "--client-from", "main")
+PLAN = ("plan", "topics", "--cluster", "lab", "--base", "main")
 
 
 def clusters(servers: str, more: str = "", name: str = "lab") -> str:
@@ -122,7 +122,7 @@ def test_a_cluster_that_a_request_adds_is_not_connected_to(
     with listening() as theirs:
         text = clusters(f"127.0.0.1:{theirs.getsockname()[1]}", name="new")
         repository.commit(clusters=text)
-        assert run(("plan", "--cluster", "new", "--client-from", "main")) == 1
+        assert run(("plan", "--cluster", "new", "--base", "main")) == 1
         assert not was_reached(theirs)
     base = repository.git("rev-parse", "main")[:10]
     assert capsys.readouterr().err == (
@@ -137,7 +137,7 @@ def test_of_several_clusters_the_new_one_hides_no_plan(
 ) -> None:
     text = Path("topics/clusters.yaml").read_text()
     repository.commit(clusters=text.replace("{lab:", "{new: {}, lab:"))
-    assert run(("plan", "--all-clusters", "--client-from", "main")) == 1
+    assert run(("plan", "--all-clusters", "--base", "main")) == 1
     said = capsys.readouterr()
     assert "+ create" in said.out
     assert "error: new: " in said.err
@@ -161,9 +161,8 @@ def test_where_the_old_client_fails_it_is_said_that_it_is_the_old_one(
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--client-from", "nosuch"), "there is no commit nosuch in this repository; fetch it"),
-        (("--client-from", "--help"), "there is no commit --help in this repository"),
-        (("--client-from", "main", "--against", "s.json"), "leave out --client-from"),
+        (("--base", "nosuch"), "there is no commit nosuch in this repository; fetch it"),
+        (("--base", "--help"), "there is no commit --help in this repository"),
     ],
 )
 def test_what_cannot_be_meant_is_a_usage_error(
@@ -172,7 +171,6 @@ def test_what_cannot_be_meant_is_a_usage_error(
     said: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    Path("s.json").write_text('{"brokers": [{"id": 1}]}')
     assert run(("plan", "--cluster", "lab", *more)) == 64
     assert said in capsys.readouterr().err
 
@@ -183,8 +181,8 @@ def test_an_estate_without_git_has_no_other_commit(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "topics").mkdir()
     (tmp_path / "topics" / "a.yaml").write_text("topic: a\npartitions: 1\n")
-    assert run(("plan", "--cluster", "sandbox", "--client-from", "main")) == 64
-    assert "leave out --client-from" in capsys.readouterr().err
+    assert run(("plan", "--cluster", "sandbox", "--base", "main")) == 64
+    assert "leave out --base" in capsys.readouterr().err
 
 
 def test_clusters_that_did_not_hold_then_are_named_by_their_commit(
