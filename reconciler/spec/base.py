@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reconciler.errors import Finding, Severity
@@ -20,8 +21,6 @@ from reconciler.units import format_duration, format_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from reconciler.model.cluster import Guards
-    from reconciler.model.moves import MovePolicy
     from reconciler.policy.policy import Policy
     from reconciler.spec.clusters import ClusterEntry
 
@@ -74,7 +73,10 @@ def hold_guards(base: Base, now: ClusterEntry) -> tuple[ClusterEntry, tuple[Find
 
 def list_loosened(then: ClusterEntry, now: ClusterEntry) -> Iterator[Loosened]:
     """Yield each guard that is looser now. docs/estate.md defines looser for each of them."""
-    yield from _list_limits(then.guards, now.guards)
+    yield from _list_numbers("guards", then, now)
+    held = then.guards.from_base
+    if held and not now.guards.from_base:
+        yield Loosened("guards.from", "base → request", _put("guards", held, "from_base"))
     for name in ("cluster_id", "audit_topic"):
         before, after = getattr(then, name), getattr(now, name)
         if before is not None and before != after:
@@ -92,45 +94,23 @@ def list_loosened(then: ClusterEntry, now: ClusterEntry) -> Iterator[Loosened]:
     if no_longer := [name for name in then.waits_for if name not in now.waits_for]:
         how = f"no longer after {name_some(no_longer)}"
         yield Loosened("stages", how, _put("stages", then.stages))
-    if then.moves is not None and now.moves is not None:
-        yield from _list_moves(then.moves, now.moves)
-    elif now.moves is not None:
+    if now.moves is None:
+        return
+    if then.moves is None:
         yield Loosened("moves", f"none → {name_some(now.moves.allow)}", _put("moves", None))
+        return
+    if how := widen_words(then.moves.allow, now.moves.allow):
+        yield Loosened("moves.allow", how, _put("moves", then.moves.allow, "allow"))
+    yield from _list_numbers("moves", then, now)
 
 
-def _list_limits(then: Guards, now: Guards) -> Iterator[Loosened]:
-    most, allowed = then.max_changed_percent, now.max_changed_percent
-    if _is_more(most, allowed):
-        restore = _put("guards", most, "max_changed_percent")
-        yield Loosened("guards.max_changed", _shift(most, allowed, "{}%".format), restore)
-    if now.max_deletes > then.max_deletes:
-        how = _shift(then.max_deletes, now.max_deletes, "{:,}".format)
-        yield Loosened("guards.max_deletes", how, _put("guards", then.max_deletes, "max_deletes"))
-    if now.unused_for_ms < then.unused_for_ms:
-        how = _shift(then.unused_for_ms, now.unused_for_ms, format_duration)
-        restore = _put("guards", then.unused_for_ms, "unused_for_ms")
-        yield Loosened("guards.unused_for", how, restore)
-    if then.from_base and not now.from_base:
-        yield Loosened("guards.from", "base → request", _put("guards", then.from_base, "from_base"))
-
-
-def _list_moves(then: MovePolicy, now: MovePolicy) -> Iterator[Loosened]:
-    if how := widen_words(then.allow, now.allow):
-        yield Loosened("moves.allow", how, _put("moves", then.allow, "allow"))
-    for path, name, show in (
-        ("rate", "rate_bytes_per_s", format_size),
-        ("at_once.cluster", "at_once_cluster", str),
-        ("at_once.broker", "at_once_broker", str),
-        ("max_bytes", "max_bytes", format_size),
-    ):
-        most, allowed = getattr(then, name), getattr(now, name)
-        if _is_more(most, allowed):
-            how = _shift(most, allowed, show)
-            yield Loosened(f"moves.{path}", how, _put("moves", most, name))
-    if now.keep_free_percent < then.keep_free_percent:
-        how = _shift(then.keep_free_percent, now.keep_free_percent, "{}%".format)
-        restore = _put("moves", then.keep_free_percent, "keep_free_percent")
-        yield Loosened("moves.keep_free", how, restore)
+def _list_numbers(name: str, then: ClusterEntry, now: ClusterEntry) -> Iterator[Loosened]:
+    """Yield each number below a key of a cluster that is looser now."""
+    for path, inner, is_looser, show in _NUMBERS[name]:
+        before, after = getattr(getattr(then, name), inner), getattr(getattr(now, name), inner)
+        if is_looser(before, after):
+            shown = ("no limit" if value is None else show(value) for value in (before, after))
+            yield Loosened(f"{name}.{path}", " → ".join(shown), _put(name, before, inner))
 
 
 def _is_more(then: int | None, now: int | None) -> bool:
@@ -138,9 +118,28 @@ def _is_more(then: int | None, now: int | None) -> bool:
     return then is not None and (now is None or now > then)
 
 
-def _shift(then: int | None, now: int | None, show: Callable[[int], str]) -> str:
-    shown = ["no limit" if value is None else show(value) for value in (then, now)]
-    return " → ".join(shown)
+def _is_less(then: int, now: int) -> bool:
+    return now < then
+
+
+_Number = tuple[str, str, "Callable[[Any, Any], bool]", "Callable[[Any], str]"]
+_NUMBERS: Mapping[str, tuple[_Number, ...]] = MappingProxyType(
+    {
+        "guards": (
+            ("max_changed", "max_changed_percent", _is_more, "{}%".format),
+            ("max_deletes", "max_deletes", _is_more, "{:,}".format),
+            ("unused_for", "unused_for_ms", _is_less, format_duration),
+        ),
+        "moves": (
+            ("rate", "rate_bytes_per_s", _is_more, format_size),
+            ("at_once.cluster", "at_once_cluster", _is_more, str),
+            ("at_once.broker", "at_once_broker", _is_more, str),
+            ("max_bytes", "max_bytes", _is_more, format_size),
+            ("keep_free", "keep_free_percent", _is_less, "{}%".format),
+        ),
+    }
+)
+"""The numbers that limit, below the key of each: path, field, what is looser, how it is shown."""
 
 
 def _put(name: str, value: object, inner: str = "") -> Restore:

@@ -28,36 +28,19 @@ It is not part of 'every cluster': unless a document names it, nothing is checke
 command names it. Then topics without `clusters` apply to it as to any other cluster.
 """
 
-LIMITING = (
-    "audit_topic",
-    "capacity",
-    "cluster_id",
-    "drain_brokers",
-    "exclude_brokers",
-    "guards",
-    "ignore",
-    "internal_replication_factor",
-    "known_configs",
-    "moves",
-    "owns",
-    "policy",
-)
-"""The keys of a cluster whose places findings name."""
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
     """A cluster of the estate. `client` holds references to secrets, unresolved.
 
     `owns` holds patterns of the topics that the estate owns; empty means all topics. `owners` are
-    the only ones that topics may have; empty means any. `policy` is
-    the policy of the cluster, merged over the policy of the estate. `known_configs` holds the only
-    configs that a managed service knows; None means all configs of Kafka. `keeps_defaults` is false
-    if the service drops an override that equals its default. `moves` says which
-    replicas may move, and how fast; None means none. `drain_brokers` are to hold no replica; they
-    are among `exclude_brokers`. `internal_replication_factor` is the least number of replicas of
-    the topics internal to Kafka; None leaves them as they are. `fields` holds the locations of keys
-    that name brokers or move replicas, and of all that limits a request, by dotted path
+    the only ones that topics may have; empty means any. `policy` is the policy of the cluster,
+    merged over the policy of the estate. `known_configs` holds the only configs that a managed
+    service knows; None means all configs of Kafka. `keeps_defaults` is false if the service drops
+    an override that equals its default. `moves` says which replicas may move, and how fast; None
+    means none. `drain_brokers` are to hold no replica; they are among `exclude_brokers`.
+    `internal_replication_factor` is the least number of replicas of the topics internal to Kafka;
+    None leaves them as they are. `fields` holds the locations of its keys by dotted path
     ("guards.max_changed"). `notes` say which checks are imprecise, such as those for a Kafka
     version without a catalogue. `stages` are those of the estate.
     """
@@ -159,7 +142,7 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
     for name, form in sorted(document.clusters.items()):
         guards = form.guards
         settings = table["clusters"][name]
-        fields = {**shared, **_list_places(settings, LIMITING)}
+        fields = {**shared, **_list_places(settings)}
         entries[name] = ClusterEntry(
             name=name,
             location=places[name],

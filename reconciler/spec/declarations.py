@@ -153,7 +153,7 @@ def check_form(
     missing that is required. `any_config`: configs that services have, Kafka's or not.
     """
     reader = _Reader(any_config)
-    read = reader.read(declared, document, ())
+    read: F = reader.read(declared, document, ())
     found = [finding for problem in reader.problems[:MOST_PROBLEMS] for finding in problem]
     return None if reader.is_broken else read, found
 
@@ -166,7 +166,7 @@ class _Reader:
         self.is_broken = False
         self._any_config = any_config
 
-    def read(self, declared: type[F], written: YamlMap, path: tuple[str, ...]) -> F | None:
+    def read(self, declared: type[Any], written: YamlMap, path: tuple[str, ...]) -> Any:
         """Read a map as a form. None if a required key is missing or wrong."""
         keys, values = list_keys(declared), {}
         for name, (attribute, key) in keys.items():

@@ -40,15 +40,15 @@ _UNITS = {
 
 def build_topic_schema() -> Schema:
     """Return the schema of a topic document."""
-    return _build(TopicDocument, "A Kafka topic")
+    return build_schema(TopicDocument, "A Kafka topic")
 
 
 def build_clusters_schema() -> Schema:
     """Return the schema of clusters.yaml."""
-    return _build(ClustersDocument, "The clusters of an estate")
+    return build_schema(ClustersDocument, "The clusters of an estate")
 
 
-def _build(declared: type[Any], title: str) -> Schema:
+def build_schema(declared: type[Any], title: str) -> Schema:
     """Return a form's schema with its definitions, in the form that editors read best."""
     defs: dict[str, Schema] = {}
     root = _build_form(declared, defs)
