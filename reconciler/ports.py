@@ -115,11 +115,15 @@ class ClusterMover(Protocol):
         """Cordon every log directory of a living broker: Kafka places nothing there (KIP-1066)."""
         ...
 
-    def set_rate(self, bytes_per_s: int | None) -> Answer:
-        """Set the cluster default of both throttle rates, with the mark of DefaultRate.of_moves.
+    def set_rate(self, bytes_per_s: int | None, *, permanent: bool = False) -> Answer:
+        """Set the cluster default of both throttle rates; None unsets it.
 
-        None unsets it.
+        It gets the mark of DefaultRate.of_moves, unless it is `permanent`: no run removes that.
         """
+        ...
+
+    def unset_rates(self, broker: int) -> Answer:
+        """Unset both throttle rates of a living broker of its own."""
         ...
 
 

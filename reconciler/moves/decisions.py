@@ -1,4 +1,4 @@
-"""Decisions on moves in flight: what a rate reaches, what may be cancelled, what nothing uses.
+"""Decisions on moves in flight: what a rate reaches, what nothing uses, and what a move left.
 
 What Kafka does is in tests/contract/test_mover.py; the reasons below rest on it.
 """
@@ -6,7 +6,6 @@ What Kafka does is in tests/contract/test_mover.py; the reasons below rest on it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from reconciler.model.moves import RateSource, ThrottleList, ThrottleSide
@@ -15,9 +14,7 @@ from reconciler.moves.throttles import Leftover, find_leftovers
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import DefaultRate, MovesReading, Place, Reassignment, ThrottleRate
-    from reconciler.model.plan import Plan
+    from reconciler.model.moves import DefaultRate, MovesReading, Reassignment, ThrottleRate
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,80 +68,6 @@ def _is_limited(each: Reassignment, listed: dict[tuple[str, ThrottleSide], froze
         )
         for destination in each.adding
     )
-
-
-class RowState(StrEnum):
-    """Where a row of a plan of moves is.
-
-    | state | in the cluster |
-    |---|---|
-    | NOT_BEGUN | the row before the plan |
-    | IN_FLIGHT | a reassignment to the row of the plan |
-    | DONE | the row of the plan |
-    | TURNED | the replicas from before the plan in another order, as a cancel leaves them |
-    | ELSEWHERE | any other row, also in flight to another target, or the topic is gone |
-    """
-
-    NOT_BEGUN = "not begun"
-    IN_FLIGHT = "in flight"
-    DONE = "done"
-    TURNED = "in another order"
-    ELSEWHERE = "elsewhere"
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedRow:
-    """A row that a plan changes, and where it is."""
-
-    place: Place
-    before: Replicas
-    after: Replicas
-    state: RowState
-
-
-def find_rows(plan: Plan, reading: MovesReading) -> tuple[PlannedRow, ...]:
-    """Return where each row is that a plan changes."""
-    moving = {(each.topic, each.partition): each.target for each in reading.reassignments}
-    rows = []
-    for topic in plan.topics:
-        if topic.before is None or topic.after is None or topic.refusals:
-            continue
-        shown = reading.partitions.get(topic.name, ())
-        pairs = zip(topic.before.assignment, topic.after.assignment, strict=False)
-        for number, (before, after) in enumerate(pairs):
-            if before == after:
-                continue
-            row = shown[number].replicas if number < len(shown) else ()
-            place = (topic.name, number)
-            if place in moving:
-                state = RowState.IN_FLIGHT if moving[place] == after else RowState.ELSEWHERE
-            elif row == after:
-                state = RowState.DONE
-            elif row == before:
-                state = RowState.NOT_BEGUN
-            else:
-                state = RowState.TURNED if set(row) == set(before) else RowState.ELSEWHERE
-            rows.append(PlannedRow(place, before, after, state))
-    return tuple(rows)
-
-
-def explain_keeping(row: PlannedRow, reading: MovesReading) -> str:
-    """Return why a move must not be cancelled, "" if it may be.
-
-    A cancel leaves the replicas from before. If none of them is in sync, that loses data: Kafka
-    refuses it, but not where unclean leader election is enabled.
-    """
-    topic, number = row.place
-    in_sync = {
-        broker
-        for each in reading.partitions.get(topic, ())[number : number + 1]
-        for broker in each.in_sync
-    }
-    alive = {broker.id for broker in reading.brokers if broker.alive}
-    if alive.isdisjoint(set(row.before) & in_sync):
-        named = ", ".join(map(str, row.before))
-        return f"none of its replicas from before the plan ({named}) is in sync and alive"
-    return ""
 
 
 @dataclass(frozen=True, slots=True)

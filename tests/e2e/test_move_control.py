@@ -231,7 +231,7 @@ class TestCancel:
         plan = Plan("lab", None, (), topics, moves=moves)
         reader = KafkaReader(holding.connection)
         with control_moves(holding.connection) as control:
-            done = control.cancel(plan, control.find_rows(plan), Locking())
+            done = control.cancel(control.begin_cancel(plan), Locking())
         assert (done.cancelled, done.lowered, done.failed) == ((place,), (), {})
         wait_for(
             lambda: (

@@ -1,8 +1,9 @@
-"""An in-memory Kafka for runs of moves: copies, quotas, views that lag, and everything that fails.
+"""An in-memory Kafka for moves: copies, quotas, views that lag, and everything that fails.
 
-It implements ClusterReader and ClusterMover as far as a run of moves asks. What Kafka does in the
-end, and what it does not show, follows what was seen on brokers of 3.9 and 4.4; the contract tests
-of the mover check the same facts there. Time is simulated: `sleep` lets the cluster work.
+It implements ClusterReader and ClusterMover as far as a run of moves and interventions ask. What
+Kafka does in the end, and what it does not show, follows what was seen on brokers of 3.9 and 4.4;
+the contract tests of the mover check the same facts there. Time is simulated: `sleep` lets the
+cluster work.
 
 Violations are what a run must never do, found where it would do harm and not in its answers.
 """
@@ -148,6 +149,9 @@ class SimulatedCluster:
 
         # What the run must keep to, and what it is known to have seen.
         self.plan_rows: dict[Place, Replicas] = {}
+        self.old_rows: dict[Place, Replicas] = {}
+        self.verb = ""
+        """The intervention that is under way, if it is no run."""
         self.limited = True
         self.most_topics = 500
         self.most_value = 32_767
@@ -158,6 +162,7 @@ class SimulatedCluster:
         self.in_writing = False
         self.violations: list[str] = []
         self.disturbed_s = -1e9
+        self.unset_by_hand = False
         self.strange: dict[str, tuple[set[str], float]] = {}
         self.broker_died = False
         self.changed_s = -1e9
@@ -305,9 +310,10 @@ class SimulatedCluster:
 
     def _write(self, execute: Callable[[], Mapping[object, Answer]], items: Collection[object]):
         """Execute a write, with the fault that is planned for its answer."""
-        if not self.holds_lock:
+        is_locked = self.verb != "rate"
+        if not self.holds_lock and is_locked:
             self.violations.append("a write without the lock of moves")
-        if not self.in_writing:
+        if not self.in_writing and is_locked:
             self.violations.append("a write without the lock of applies")
         fault = self._begin_call()
         run = self.run_number
@@ -539,13 +545,24 @@ class SimulatedCluster:
 
         return self._write(execute, [""])[""]
 
-    def set_rate(self, bytes_per_s: int | None) -> Answer:
+    def set_rate(self, bytes_per_s: int | None, *, permanent: bool = False) -> Answer:
         def execute() -> Mapping[str, Answer]:
-            if self.permanent and not self._executing_late:
+            is_pause = self.verb == "rate" and bytes_per_s == 0
+            if self.permanent and not (self._executing_late or permanent or is_pause):
                 self.violations.append(f"the default rate of somebody else becomes {bytes_per_s}")
-            if bytes_per_s is not None and not self._executing_late:
+            if bytes_per_s is not None and not self._executing_late and not self.verb:
                 self._check_slowed()
             self.rates = _mark_rate(bytes_per_s)
+            if permanent and bytes_per_s is not None:
+                self.rates = dict.fromkeys(SIDES, bytes_per_s)
+            self.disturbed_s = self.now_s if self.verb else self.disturbed_s
+            return {"": ACCEPTED}
+
+        return self._write(execute, [""])[""]
+
+    def unset_rates(self, broker: int) -> Answer:
+        def execute() -> Mapping[str, Answer]:
+            self.own_rates.pop(broker, None)
             return {"": ACCEPTED}
 
         return self._write(execute, [""])[""]
@@ -560,7 +577,10 @@ class SimulatedCluster:
             return UNKNOWN
         each = self.topics[topic][number]
         if row is None:
-            return self.cancel(place)
+            answer = self.cancel(place)
+            if answer is ACCEPTED and place in self.plan_rows:
+                self._note_cancelled(place)
+            return answer
         if len(set(row)) < len(row) or not set(row) <= self.alive.keys():
             return Answer(AnswerKind.REFUSED, "INVALID_REPLICA_ASSIGNMENT", "invalid brokers")
         if set(row) & self.cordoned - set(each.replicas):
@@ -663,9 +683,12 @@ class SimulatedCluster:
         """Let an operator cancel a move of the plan, as `kafka-reassign-partitions --cancel`."""
         each = self.topics[place[0]][place[1]]
         if self.plan_rows.get(place) == each.target and self.cancel(place) is ACCEPTED:
-            self.cancelled.add(place)
-            if (self.run_number, place) in self.known:
-                self.never_again.add((self.run_number, place))
+            self._note_cancelled(place)
+
+    def _note_cancelled(self, place: Place) -> None:
+        self.cancelled.add(place)
+        if (self.run_number, place) in self.known:
+            self.never_again.add((self.run_number, place))
 
     def move_by_hand(self, place: Place, row: Replicas) -> None:
         """Let another tool move a partition that is not in flight."""
@@ -682,6 +705,7 @@ class SimulatedCluster:
     def change_rate(self, rate: int | None) -> None:
         """Let an operator set another default rate: `moves rate`, and with 0 `moves pause`."""
         self.disturbed_s = self.now_s
+        self.unset_by_hand |= rate is None
         self.rates = _mark_rate(rate)
         self._publish()
 
@@ -735,10 +759,9 @@ class SimulatedCluster:
 
     def _check_sent(self, place: Place, row: Replicas | None) -> None:
         topic, number = place
-        if row is None:
+        if row is None and self.verb != "cancel":
             self.violations.append(f"a cancel of {place}")
-            return
-        if (self.run_number, place) in self.never_again:
+        if not self.verb and (self.run_number, place) in self.never_again:
             self.violations.append(f"{place} was cancelled by hand, and is sent again")
         if topic not in self.topics:
             return
@@ -746,10 +769,15 @@ class SimulatedCluster:
             self.violations.append(f"{topic} was created again, and {place} is sent")
             return
         each = self.topics[topic][number]
-        if each.in_flight and each.target != row:
-            self.violations.append(f"a second target for {place}")
-        if place in self.plan_rows and row != self.plan_rows[place]:
+        planned = self.plan_rows.get(place)
+        if each.in_flight and each.target != (planned if row is None else row):
+            what = "a cancel of somebody else's move" if row is None else "a second target"
+            self.violations.append(f"{what} for {place}")
+        wanted = self.old_rows.get(place) if self.verb == "cancel" else planned
+        if place in self.plan_rows and row not in (None, wanted):
             self.violations.append(f"{place} gets a row that is not in the plan")
+        if row is not None and self.verb and set(row) != set(each.replicas):
+            self.violations.append(f"{place} is moved by a {self.verb}")
 
     def _check_seats(self) -> None:
         ours = [
@@ -777,10 +805,11 @@ class SimulatedCluster:
                 self.violations.append(f"{taken} replicas at once to broker {broker}")
 
     def _check_lists(self, configs: Mapping[str, Mapping[str, str | None]]) -> None:
-        """A run removes no entry of somebody else that it could see."""
+        """A run removes no entry of somebody else that it could see, and a settlement no `*`."""
         key = ThrottleSide.FOLLOWER.list_key
         for topic, (entries, since_s) in self.strange.items():
             is_seen = self.now_s - since_s > DISTURBED_S
+            is_seen = is_seen and not (self.verb == "settle" and "*" not in entries)
             if is_seen and key in (values := configs.get(topic, {})):
                 shown = set(self.configs[topic].get(key, "").split(","))
                 if lost := entries & shown - set((values[key] or "").split(",")):

@@ -95,6 +95,7 @@ def build_cluster(
         for number, (old, new) in enumerate(pairs):
             if old != new:
                 cluster.plan_rows[topic.name, number] = new
+                cluster.old_rows[topic.name, number] = old
     cluster.limited = moves.policy.rate_bytes_per_s is not None
     cluster.at_once_cluster = moves.policy.at_once_cluster
     cluster.at_once_broker = moves.policy.at_once_broker

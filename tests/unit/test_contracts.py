@@ -26,6 +26,7 @@ SABOTAGE = [
     ("show.text", "import socket", "socket"),
     ("spec.names", "from urllib.request import urlopen", "urllib"),
     ("apply.engine", "import time", "time"),
+    ("apply.moving.interventions", "import time", "time"),
     ("policy.policy", "import subprocess", "subprocess"),
     ("simulate.cluster", "from confluent_kafka.admin import AdminClient", "confluent_kafka"),
     ("spec.names", "from reconciler.planfile.codec import encode_plan", "planfile.codec"),

@@ -96,13 +96,17 @@ class MinInsync:
         if due := self.list_due(moving, reading, ending=True):
             configs = {topic: {MIN_INSYNC: value} for topic, value in due.items()}
             self.take_accepted(due, self.writes.configure(configs))
+        for topic in self.list_lowered(reading, busy):
+            left[topic] = f"{MIN_INSYNC} of {topic} is still lowered"
+
+    def list_lowered(self, reading: MovesReading, busy: Collection[str] = ()) -> tuple[str, ...]:
+        """Ask all brokers, and list the topics that have the lowered value, but for `busy` ones."""
         topics = [t for t in self.lowered if t in reading.partitions and t not in busy]
         topics = [t for t in topics if t in self.topics and t not in self.rows.replaced]
         if topics:
             self._read(topics)
-        for topic in topics:
-            if self.shown.get(topic) == str(self.lowered[topic]) != self._find_restored(topic):
-                left[topic] = f"{MIN_INSYNC} of {topic} is still lowered"
+        lowered = {t for t in topics if self.shown.get(t) == str(self.lowered[t])}
+        return tuple(sorted(t for t in lowered if self.shown[t] != self._find_restored(t)))
 
     def _find_restored(self, name: str) -> str | None:
         """Return the override of a topic after the plan, None for none."""

@@ -1,22 +1,25 @@
-"""The rows of a plan of moves, and the state of each: not begun, under way, done or elsewhere.
+"""The rows of a plan of moves, and where each is: the one judge of a run and of a cancel.
 
-| state     | seen                                                      | next                     |
-|-----------|-----------------------------------------------------------|--------------------------|
-| NOT_BEGUN | not listed, shown as before the plan, never accepted      | sent when there is room  |
-| UNDER_WAY | listed with the target of the plan: ours, whoever sent it | watched                  |
-| FOREIGN   | listed with another target                                | never touched            |
-| UNCLEAR   | not listed, and views show neither a start nor the end    | DONE or one of the below |
-| DONE      | a broker shows the row of the plan, and nothing is listed | elected, watched         |
-| CANCELLED | it was under way, and all brokers show its old replicas   | never sent again         |
-| ELSEWHERE | all brokers show other replicas, or another order         | never sent               |
-| GONE      | the topic was deleted, or created again                   | never sent               |
-| REFUSED   | the brokers, or this run, refuse the row                  | never sent again         |
+| state     | seen                                          | a run          | a cancel       |
+|-----------|-----------------------------------------------|----------------|----------------|
+| NOT_BEGUN | shown as before, not listed, never accepted   | sends it       | elects leaders |
+| UNDER_WAY | listed with the target of the plan: ours      | watches it     | cancels it     |
+| FOREIGN   | listed with another target                    | waits          | leaves it      |
+| UNCLEAR   | not listed, and shown neither begun nor ended | waits          | waits          |
+| DONE      | not listed, and a broker shows it as planned  | elects leaders | leaves it      |
+| CANCELLED | was under way; all brokers show old replicas  | leaves it      | restores it    |
+| ELSEWHERE | all brokers show other replicas or order      | leaves it      | leaves it      |
+| GONE      | the topic was deleted, or created again       | leaves it      | leaves it      |
+| REFUSED   | the brokers, or this run, refuse the row      | leaves it      | leaves it      |
 
 What is listed outweighs everything that was seen before, except that a topic is GONE: a request
 that a frozen controller carries out late makes a row UNDER_WAY from any other state. Brokers show
 the end of a reassignment some seconds after the controller has it, so UNCLEAR is decided by all
 views that agree for SETTLED_S. A row that is DONE and then shown otherwise is UNCLEAR again, since
 somebody else may have moved it; this run does not move it a second time.
+
+A cancel leaves the old replicas in another order. A row that is shown so is turned, whatever its
+state: a run waits until it is CANCELLED or ELSEWHERE, a cancel restores its order.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ class RowState(StrEnum):
     """The state of a row; the table above has the meanings."""
 
     NOT_BEGUN = "not begun"
-    UNDER_WAY = "under way"
+    UNDER_WAY = "in flight"
     FOREIGN = "foreign"
     UNCLEAR = "unclear"
     DONE = "done"
@@ -68,6 +71,8 @@ class Row:
     `done_s` is the time of its end in this run. `synced` are the replicas that were in sync when it
     last had a leader, and `led_bytes` the bytes of that leader, None if it did not tell.
     `cut_short` is the broker that became the leader before its copy was complete, if one did.
+    `agreed` is the row that all brokers show since `agreed_since_s`: () if they disagree, None if
+    they do not show it, or were not asked.
     """
 
     place: Place
@@ -81,8 +86,8 @@ class Row:
     flight: Reassignment | None = None
     asked_s: float = 0.0
     done_s: float | None = None
-    unclear_since_s: float | None = None
-    seen_elsewhere: Replicas | None = None
+    agreed: Replicas | None = None
+    agreed_since_s: float | None = None
     elections: int = 0
     was_done: bool = False
     has_ended: bool = False
@@ -122,6 +127,30 @@ class Row:
         if self.flight is not None and self.flight.leader is not None:
             return self.flight.leader
         return self.shown.leader if self.shown else -1
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether it is shown with its old replicas in another order, as a cancel leaves them."""
+        return self.flight is None and self.shown is not None and self.turns(self.shown.replicas)
+
+    @property
+    def where(self) -> str:
+        """Say in the words of a cancel where it is."""
+        if self.is_turned:
+            return "in another order"
+        known = self.state in (RowState.NOT_BEGUN, RowState.UNDER_WAY, RowState.DONE)
+        return str(self.state if known else RowState.ELSEWHERE)
+
+    def is_misled(self, *, back: bool) -> bool:
+        """Whether its preferred leader can lead and does not, shown as planned, or as before."""
+        wanted, shown = self.before if back else self.after, self.shown
+        if shown is None or shown.replicas != wanted:
+            return False
+        return shown.leader != wanted[0] and wanted[0] in shown.in_sync
+
+    def turns(self, replicas: Replicas) -> bool:
+        """Return whether these are the replicas before the plan in another order."""
+        return replicas != self.before and set(replicas) == set(self.before) and not self.is_reorder
 
     def end(self, state: RowState, text: str) -> None:
         """Give it a state from which this run does not begin it again."""
@@ -188,17 +217,23 @@ class Rows:
     def resolve(self, views: Mapping[int, Mapping[str, TopicState]], now_s: float) -> None:
         """Decide unclear rows by the views of all brokers, once these agree for long enough."""
         for row in self.list_in(RowState.UNCLEAR):
-            topic, partition = row.place
-            seen = [_show(view.get(topic), partition) for view in views.values()]
-            if row.after in seen:
+            if row.after in compare_views(row, views, now_s):
                 _finish(row, now_s)
-                continue
-            alike = seen[0] if len(set(seen)) == 1 else ()
-            if alike == () or alike != row.seen_elsewhere or row.unclear_since_s is None:
-                row.seen_elsewhere, row.unclear_since_s = alike, now_s
-            elif now_s - row.unclear_since_s >= SETTLED_S:
+            elif row.agreed != () and now_s - (row.agreed_since_s or now_s) >= SETTLED_S:
                 self.fallen.append(row)
-                _conclude(row, alike)
+                _conclude(row, row.agreed)
+
+
+def compare_views(
+    row: Row, views: Mapping[int, Mapping[str, TopicState]], now_s: float
+) -> list[Replicas | None]:
+    """Note whether all brokers agree on a row, and since when. Returns: what each shows."""
+    topic, partition = row.place
+    seen = [_show(view.get(topic), partition) for view in views.values()]
+    alike = seen[0] if len(set(seen)) == 1 else ()
+    if alike == () or alike != row.agreed or row.agreed_since_s is None:
+        row.agreed, row.agreed_since_s = alike, now_s
+    return seen
 
 
 def _show(topic: TopicState | None, partition: int) -> Replicas | None:
@@ -237,7 +272,7 @@ def _judge(row: Row, now_s: float) -> None:
     if row.state is RowState.GONE:
         return
     if row.flight is not None:
-        row.unclear_since_s = None
+        row.agreed_since_s = None
         if row.flight.target == row.after:
             row.state, row.known, row.unanswered = RowState.UNDER_WAY, True, 0
         elif row.state not in ENDED_OTHERWISE:
@@ -250,15 +285,15 @@ def _judge(row: Row, now_s: float) -> None:
         if row.state is not RowState.DONE:
             _finish(row, now_s)
     elif shown == row.before and not row.known and not row.has_ended:
-        row.state, row.unclear_since_s = RowState.NOT_BEGUN, None
+        row.state, row.agreed_since_s = RowState.NOT_BEGUN, None
     else:
         if row.state is not RowState.UNCLEAR:
-            row.unclear_since_s, row.seen_elsewhere = now_s, None
+            row.agreed_since_s, row.agreed = now_s, None
         row.state = RowState.UNCLEAR
 
 
 def _finish(row: Row, now_s: float) -> None:
-    row.state, row.unclear_since_s, row.has_ended = RowState.DONE, None, True
+    row.state, row.agreed_since_s, row.has_ended = RowState.DONE, None, True
     row.done_s = now_s if row.known else None
 
 

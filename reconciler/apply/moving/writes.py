@@ -153,10 +153,12 @@ class Writes:
             for first in range(0, len(alike), MOST_ROWS):
                 self._reassign(alike[first : first + MOST_ROWS], resizes=resizes)
 
-    def elect(self, rows: Iterable[Row]) -> bool:
-        """Have preferred leaders lead that can. Returns: whether all of them do or cannot."""
-        asked = [row for row in rows if row.elections < ELECTIONS and _is_led_by_another(row)]
-        able = [row for row in asked if row.shown and row.after[0] in row.shown.in_sync]
+    def elect(self, rows: Iterable[Row], *, back: bool = False) -> bool:
+        """Have preferred leaders lead that can: those of the plan, or with `back` from before it.
+
+        Returns: whether all of them do or cannot.
+        """
+        able = [row for row in rows if row.elections < ELECTIONS and row.is_misled(back=back)]
         for first in range(0, len(able), MOST_ROWS):
             batch = able[first : first + MOST_ROWS]
             self.check_right()
@@ -185,12 +187,7 @@ class Writes:
             self.observe(StepAnswered(verb, row.place[0], total, answer.kind, answer.text))
             if answer.kind is AnswerKind.ACCEPTED:
                 row.known, row.state = True, RowState.UNCLEAR
-                row.unclear_since_s, row.seen_elsewhere = self.clock.monotonic(), None
+                row.agreed_since_s, row.agreed = self.clock.monotonic(), None
             elif answer.kind is AnswerKind.REFUSED and not row.unanswered:
                 text = f"the brokers refuse it: {answer.text or answer.error}"
                 skip(self.observe, row, text, RowState.REFUSED)
-
-
-def _is_led_by_another(row: Row) -> bool:
-    state = row.shown
-    return state is not None and state.replicas == row.after and state.leader != row.after[0]

@@ -32,17 +32,18 @@ from reconciler.cli.terminal import working
 from reconciler.errors import UsageError
 from reconciler.model.moves import MIN_INSYNC
 from reconciler.model.outcomes import Outcome, OutcomeKind
-from reconciler.moves.decisions import RowState, explain_keeping, find_effect
+from reconciler.moves.decisions import find_effect
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reconciler.api.move_control import Cancelled
     from reconciler.apply.ending import Ending
+    from reconciler.apply.moving.cancel import Cancel, Cancelled
     from reconciler.model.moves import MovesReading, Place
     from reconciler.model.plan import Plan
-    from reconciler.moves.decisions import PlannedRow
+
+STATES = ("not begun", "in flight", "done", "in another order", "elsewhere")
 
 
 @click.command(name="cancel", cls=options.Command)
@@ -93,33 +94,33 @@ def command(
         with working(f"reading {name}"):
             reading = control.read()
             _refuse_other_cluster(plan, reading)
-            rows = control.find_rows(plan)
-        if not rows:
+            chosen = control.begin_cancel(plan)
+        if not chosen.listed:
             raise UsageError(f"{path} moves no replicas of {name}")
-        in_flight = [row for row in rows if row.state is RowState.IN_FLIGHT]
-        states = Counter(row.state for row in rows)
-        stand = ", ".join(f"{states[state]} {state}" for state in RowState if states[state])
-        say(f"{name}: {count(len(rows), 'partition')} of the plan: {stand}")
-        turned = [row for row in rows if row.state is RowState.TURNED]
-        kept = {row.place: why for row in in_flight if (why := explain_keeping(row, reading))}
-        chosen = [*(row for row in in_flight if row.place not in kept), *turned]
-        _show(chosen, kept)
+        states = Counter(row.where for row in chosen.listed)
+        stand = ", ".join(f"{states[state]} {state}" for state in STATES if states[state])
+        say(f"{name}: {count(states.total(), 'partition')} of the plan: {stand}")
+        _show(chosen)
         # A cancel leaves the rate as it is.
         record = begin_control("cancel", reading, find_effect(reading).rate, plan)
         locking = Locking(None if no_lock else lock_timeout, WaitingNotes(lock_timeout).observe)
 
         def cancel() -> Ending:
             with working("cancelling"):
-                done = control.cancel(plan, chosen, locking)
+                done = control.cancel(chosen, locking)
             _report(done, name_target(estate, cluster, bootstrap_servers))
-            return _end(done, kept)
+            return _end(done, chosen.kept)
 
         def ask() -> Ending:
-            if not chosen:
+            moved = {row.place[0] for row in chosen.chosen}
+            if not (moved or chosen.lowered):
                 say("Nothing to cancel.")
-                return Ending(Ended.UNFINISHED if kept else Ended.NOTHING_TO_DO)
-            control.check_rights({row.place[0] for row in chosen})
-            question = f"Take back {count(len(chosen), 'move')} on {name}?"
+                return Ending(Ended.UNFINISHED if chosen.kept else Ended.NOTHING_TO_DO)
+            control.check_rights({*moved, *chosen.lowered})
+            taken_back = len(chosen.flying) + len(chosen.turned)
+            question = f"Take back {count(taken_back, 'move')} on {name}?"
+            if not taken_back:
+                question = f"Restore what an earlier cancel has left on {name}?"
             if not approve(question, auto_approve=auto_approve):
                 return Ending(Ended.NOT_APPROVED)
             return control.keep_record(record, cancel)
@@ -132,19 +133,24 @@ def _refuse_other_cluster(plan: Plan, reading: MovesReading) -> None:
         raise UsageError(f"the plan is for cluster {plan.cluster_id}, not {reading.cluster_id}")
 
 
-def _show(chosen: Sequence[PlannedRow], kept: Mapping[Place, str]) -> None:
-    """Show what is cancelled, what is not, and whose order is restored."""
-    back = {state: [r for r in chosen if r.state is state] for state in RowState}
-    if in_flight := back[RowState.IN_FLIGHT]:
+def _show(cancel: Cancel) -> None:
+    """Show what is cancelled, what is not, and what an earlier cancel has left."""
+    if cancel.flying:
         say("To be cancelled:")
-        rows = [f"{name_place(row.place)}: back to {_list(row.before)}" for row in in_flight]
+        rows = [f"{name_place(row.place)}: back to {_list(row.before)}" for row in cancel.flying]
         say_each(rows, "partition")
-    if kept:
+    if cancel.kept:
         say("Not cancelled, because that would lose data:")
-        say_each([f"{name_place(place)}: {why}" for place, why in kept.items()], "partition")
-    if turned := back[RowState.TURNED]:
+        say_each([f"{name_place(place)}: {why}" for place, why in cancel.kept.items()], "partition")
+    if cancel.turned:
         say("Cancelled before, and their order of replicas is to be restored:")
-        say_each([f"{name_place(r.place)}: {_list(r.before)}" for r in turned], "partition")
+        say_each([f"{name_place(r.place)}: {_list(r.before)}" for r in cancel.turned], "partition")
+    if cancel.misled:
+        say("Cancelled before, and their preferred leader is to lead:")
+        say_each([f"{name_place(r.place)}: {r.before[0]}" for r in cancel.misled], "partition")
+    if cancel.lowered:
+        say("min.insync.replicas is that of the moves, and is to be set back:")
+        say_each(list(cancel.lowered), "topic")
 
 
 def _end(done: Cancelled, kept: Mapping[Place, str]) -> Ending:

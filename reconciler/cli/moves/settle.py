@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from reconciler.api.move_control import Settled
     from reconciler.apply.ending import Ending
+    from reconciler.apply.moving.interventions import Settled
     from reconciler.model.moves import MovesReading
     from reconciler.moves.decisions import Settlement
     from reconciler.moves.progress import MovesReport

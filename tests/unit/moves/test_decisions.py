@@ -1,22 +1,15 @@
-"""What a rate reaches, where the rows of a plan are, and which throttles may be removed."""
+"""What a rate reaches, and which throttles may be removed."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from readings import FOLLOWER, LEADER, default, listed, move, rate, reading
 
-from reconciler.errors import Finding, Location
-from reconciler.model.cluster import EMPTY, Broker
 from reconciler.model.moves import DefaultRate, PartitionState, RateSource, ThrottleRate
-from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.moves.decisions import (
-    RowState,
-    explain_keeping,
     find_effect,
-    find_rows,
     find_settlement,
     find_traces,
 )
@@ -24,15 +17,9 @@ from reconciler.moves.throttles import find_leftovers
 
 if TYPE_CHECKING:
     from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import MovesReading, ThrottleList
+    from reconciler.model.moves import ThrottleList
 
-HERE = Location("orders.yaml", 1)
-BEFORE, AFTER = (1, 2, 3), (4, 2, 3)
-
-
-def plan(before: Replicas = BEFORE, after: Replicas = AFTER) -> Plan:
-    images = (TopicImage(None, (row,), EMPTY) for row in (before, after))
-    return Plan("prod-eu", None, (), (PlannedTopic("t", HERE, *images),))
+AFTER = (4, 2, 3)
 
 
 def shown(*rows: Replicas, in_sync: Replicas | None = None, leader: int | None = None) -> object:
@@ -89,62 +76,6 @@ class TestEffect:
         used, idle = listed("t", "0:4"), listed("u", "*", LEADER)
         found = find_effect(reading(move(), rates=(rate(5, 7),), lists=(used, idle)))
         assert found.idle == (idle,)
-
-
-class TestRows:
-    @pytest.mark.parametrize(
-        ("row", "state"),
-        [
-            (BEFORE, RowState.NOT_BEGUN),
-            (AFTER, RowState.DONE),
-            ((2, 3, 1), RowState.TURNED),
-            ((2, 3, 4), RowState.ELSEWHERE),
-            ((1, 2, 3, 4), RowState.ELSEWHERE),
-        ],
-    )
-    def test_a_row_at_rest(self, row: Replicas, state: RowState) -> None:
-        (found,) = find_rows(plan(), reading(partitions=shown(row)))
-        assert (found.place, found.before, found.after) == (("t", 0), BEFORE, AFTER)
-        assert found.state is state
-
-    @pytest.mark.parametrize(
-        ("target", "state"),
-        [(AFTER, RowState.IN_FLIGHT), ((4, 3, 2), RowState.ELSEWHERE)],
-    )
-    def test_a_row_in_flight_is_ours_if_its_target_is(
-        self, target: Replicas, state: RowState
-    ) -> None:
-        moving = move(replicas=(*target, 1))
-        found = find_rows(plan(), reading(moving, partitions=shown((*target, 1))))
-        assert [each.state for each in found] == [state]
-
-    def test_a_topic_that_is_gone_is_elsewhere(self) -> None:
-        assert [each.state for each in find_rows(plan(), reading())] == [RowState.ELSEWHERE]
-
-    def test_rows_that_stay_and_refused_topics_are_no_moves(self) -> None:
-        assert find_rows(plan(BEFORE, BEFORE), reading()) == ()
-        (topic,) = plan().topics
-        refused = replace(topic, refusals=(Finding("replicas-stay", "no", "wait"),))
-        assert find_rows(replace(plan(), topics=(refused,)), reading()) == ()
-
-
-class TestKeeping:
-    def explain(self, found: MovesReading) -> str:
-        (row,) = find_rows(plan(), found)
-        return explain_keeping(row, found)
-
-    def test_one_original_replica_in_sync_is_enough(self) -> None:
-        assert not self.explain(reading(move(), partitions=shown((*AFTER, 1), in_sync=(3,))))
-
-    def test_the_copy_does_not_count(self) -> None:
-        said = self.explain(reading(move(), partitions=shown((*AFTER, 1), in_sync=(4,))))
-        assert said == "none of its replicas from before the plan (1, 2, 3) is in sync and alive"
-
-    def test_a_dead_replica_does_not_count(self) -> None:
-        """Without a leader Kafka still shows the last replica that was in sync."""
-        brokers = (Broker(1, alive=False), Broker(2), Broker(3), Broker(4))
-        partitions = shown((*AFTER, 1), in_sync=(1,), leader=-1)
-        assert self.explain(reading(move(), partitions=partitions, brokers=brokers))
 
 
 class TestSettlement:
