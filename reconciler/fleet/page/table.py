@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from reconciler.fleet.page.contents import FleetPage, Row
 
     Key = tuple[str, str]
-    Ask = Callable[[str, Sequence[Key] | None], list[Row]]
+    Ask = Callable[[str, Sequence[Key] | None], Sequence[Row]]
     """Runs SQL over the tables that it names, or over their rows of some topics only."""
 
 MOST_ROWS = 500

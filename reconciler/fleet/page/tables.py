@@ -477,7 +477,7 @@ CAUSES = Table(
     query="""
     SELECT cause, min(rank) AS rank, count(*) AS findings, count(DISTINCT cluster) AS clusters
     FROM {findings} WHERE cause IS NOT NULL GROUP BY cause
-    ORDER BY min(rank), count(*) DESC, cause""",
+    ORDER BY rank, findings DESC, cause""",
     most=MOST_RULES,
     empty="No finding.",
 )
@@ -494,7 +494,7 @@ RULES = Table(
     query=f"""
     SELECT severity, rule, count(*) AS findings, count(DISTINCT cluster) AS clusters
     FROM {{findings}} GROUP BY severity, rule
-    ORDER BY {_SEVERITY}, count(*) DESC, rule""",
+    ORDER BY {_SEVERITY}, findings DESC, rule""",
     most=MOST_RULES,
     empty="No finding.",
 )
