@@ -8,7 +8,6 @@ docs/keys.md come from this.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, overload
 
@@ -134,7 +133,6 @@ def form(declared: type[F]) -> type[F]:
     return dataclass(frozen=True, slots=True, kw_only=True)(declared)
 
 
-@cache
 def list_keys(declared: type[Any]) -> Mapping[str, tuple[str, Key]]:
     """Return the keys of a form by name, each with the name of its field."""
     return {
