@@ -133,8 +133,7 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
 
     `table` holds the locations in `file`. Omitted values come from the top level of the document.
     """
-    policy, owns = make_policy(document.policy), tuple(map(str, document.owns))
-    owners = tuple(map(str, document.owners))
+    policy, owns, owners = make_policy(document.policy), document.owns, document.owners
     sandbox = ClusterEntry(SANDBOX, Location(file, 1), policy=policy, owns=owns, owners=owners)
     entries = {SANDBOX: sandbox}
     places = table["clusters"].places() if document.clusters else {}
@@ -146,11 +145,11 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
         entries[name] = ClusterEntry(
             name=name,
             location=places[name],
-            cluster_id=None if form.cluster_id is None else str(form.cluster_id),
+            cluster_id=form.cluster_id,
             kafka_version=None if form.kafka_version is None else str(form.kafka_version),
             client=form.client,
-            ignore=tuple(map(str, form.ignore)),
-            owns=tuple(map(str, form.owns)) or owns,
+            ignore=form.ignore,
+            owns=form.owns or owns,
             owners=owners,
             exclude_brokers=frozenset((*form.exclude_brokers, *form.drain_brokers)),
             drain_brokers=frozenset(form.drain_brokers),
@@ -158,7 +157,7 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
             guards=Guards(
                 guards.max_changed, guards.max_deletes, guards.unused_for, guards.from_base
             ),
-            audit_topic=None if form.audit_topic is None else str(form.audit_topic),
+            audit_topic=form.audit_topic,
             strategy=form.strategy,
             capacity=MappingProxyType(dict(form.capacity)),
             moves=make_move_policy(form.moves),

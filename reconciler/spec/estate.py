@@ -119,7 +119,7 @@ class Estate:
         self.files = len({topic.where.file for topic in documents.topics})
         self.staged = bool(document.stages)
         self.audit: AuditForm = document.audit
-        self.owns: tuple[str, ...] = tuple(map(str, document.owns))
+        self.owns: tuple[str, ...] = document.owns
         self.profiles: tuple[str, ...] = tuple(sorted(document.profiles))
         self.written: tuple[WrittenTopic, ...] = documents.topics
         self.findings = sort_findings(findings)

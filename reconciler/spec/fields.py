@@ -408,4 +408,4 @@ PATTERNS = Kind(
         "uniqueItems": True,
     },
     "list of names, and of patterns with `*` and `?`",
-)
+).then(lambda texts: tuple(map(str, texts)))

@@ -309,7 +309,7 @@ class ClusterForm:
     """A cluster: its connection, its properties, and the topics to ignore on it."""
 
     description: YamlText | None = key(TEXT, "Purpose of the cluster.")
-    cluster_id: YamlText | None = key(
+    cluster_id: str | None = key(
         keys.CLUSTER_ID, "Id of the cluster, as Kafka reports it. Any other cluster is refused."
     )
     kafka_version: YamlText | None = key(
@@ -321,10 +321,10 @@ class ClusterForm:
         default={},
     )
     defaults: Layer = table(Layer, "Default values for the topics of this cluster.")
-    ignore: tuple[YamlText, ...] = key(
+    ignore: tuple[str, ...] = key(
         PATTERNS, "Names and patterns of topics that are not managed.", default=()
     )
-    owns: tuple[YamlText, ...] = key(
+    owns: tuple[str, ...] = key(
         keys.OWNED, "Names and patterns of the only topics that this estate manages.", default=()
     )
     exclude_brokers: tuple[int, ...] = key(
@@ -356,7 +356,7 @@ class ClusterForm:
         "false if the service drops a value that equals its default: then that is enough.",
         default=True,
     )
-    audit_topic: YamlText | None = key(
+    audit_topic: str | None = key(
         keys.EXISTING_TOPIC, "Existing topic that receives a record of every apply."
     )
     strategy: str = key(
@@ -421,13 +421,13 @@ class ClustersDocument:
     profiles: Mapping[str, Profile] = tables(
         keys.KEY, Profile, "Presets that topics can inherit from, by name."
     )
-    owns: tuple[YamlText, ...] = key(
+    owns: tuple[str, ...] = key(
         keys.OWNED,
         "Names and patterns of the only topics that this estate manages, on clusters without "
         "their own list.",
         default=(),
     )
-    owners: tuple[YamlText, ...] = key(
+    owners: tuple[str, ...] = key(
         keys.OWNERS, "Names of the only owners that topics may have. Default: any.", default=()
     )
     policy: PolicyForm = table(PolicyForm, "Limits for topics on every cluster.")

@@ -160,11 +160,11 @@ def _read_topic(value: YamlValue, name: str) -> YamlText:
     return text
 
 
-def _read_existing_topic(value: YamlValue, name: str) -> YamlText:
+def _read_existing_topic(value: YamlValue, name: str) -> str:
     text = fields.read_text(value, name)
     if findings := check_name(text, text.where):
         raise FieldError(findings)
-    return text
+    return str(text)
 
 
 _NAME: Schema = {
@@ -183,12 +183,12 @@ def _read_owner(value: YamlValue, name: str) -> YamlText:
     return text
 
 
-def _read_owners(value: YamlValue, name: str) -> tuple[YamlText, ...]:
+def _read_owners(value: YamlValue, name: str) -> tuple[str, ...]:
     texts = fields.read_texts(value, name)
     owners = tuple(fields.read_each(texts, lambda text: _read_owner(text, f"{name}: item")))
     if findings := list(check_spellings(owners)):
         raise FieldError(findings)
-    return owners
+    return tuple(map(str, owners))
 
 
 OWNER = Kind(_read_owner, {"type": "string", "pattern": OWNER_PATTERN}, "name of an owner")
@@ -372,13 +372,13 @@ KEY = Kind(_read_key, {"type": "string", "pattern": KEY_PATTERN}, "name")
 CLUSTER_KEY = replace(KEY, schema={"type": "string", "pattern": CLUSTER_PATTERN})
 
 
-def _read_cluster_id(value: YamlValue, name: str) -> YamlText:
+def _read_cluster_id(value: YamlValue, name: str) -> str:
     text = fields.read_text(value, name)
     if not text.isprintable() or any(character.isspace() for character in text):
         what = f"cluster_id {quote(text)} is not a cluster id"
         way_out = "write the id that the cluster reports, such as 5L6g3nShT-eMCtK--X86sw"
         raise field_error("cluster-id-form", text.where, what, way_out)
-    return text
+    return str(text)
 
 
 CLUSTER_ID = Kind(
