@@ -26,6 +26,7 @@ from reconciler.spec.scalars import RECORD_FORMAT, limits
 
 if TYPE_CHECKING:
     from reconciler.spec.catalogue import ConfigKey
+    from reconciler.spec.declarations import Key
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _NULL: Schema = {"type": "null"}
@@ -57,12 +58,9 @@ def build_schema(declared: type[Any], title: str) -> Schema:
 
 def _build_form(declared: type[Any], defs: dict[str, Schema]) -> Schema:
     """Return the schema of a form; the schemas of the forms below it go into `defs`."""
-    properties, required = {}, []
-    for name, (_, key) in list_keys(declared).items():
-        properties[name] = {"description": key.says, **_build_value(key.value, defs)}
-        if key.default is not None:
-            properties[name]["default"] = key.default
-        required += [name] if key.required else []
+    keys = {name: key for name, (_, key) in list_keys(declared).items()}
+    properties = {name: _build_key(key, defs) for name, key in keys.items()}
+    required = [name for name, key in keys.items() if key.required]
     return {
         "type": "object",
         "description": declared.__doc__,
@@ -70,6 +68,11 @@ def _build_form(declared: type[Any], defs: dict[str, Schema]) -> Schema:
         **({"required": required} if required else {}),
         "additionalProperties": False,
     }
+
+
+def _build_key(key: Key, defs: dict[str, Schema]) -> Schema:
+    default = {} if key.default is None else {"default": key.default}
+    return {"description": key.says, **_build_value(key.value, defs), **default}
 
 
 def _build_value(value: Kind[Any] | Form | Forms, defs: dict[str, Schema]) -> Schema:
