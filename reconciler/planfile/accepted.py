@@ -9,6 +9,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from reconciler.errors import Finding, PlanFileError
+from reconciler.planfile.documents import describe_error
 
 
 class Accepted(BaseModel):
@@ -31,8 +32,6 @@ def decode_accepted(text: str, source: str = "accepted") -> Accepted:
     try:
         return Accepted.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the document"
-        what = f"{source} has no accepted topics: {place}: {first['msg']}"
+        what = f"{source} has no accepted topics: {describe_error(error)}"
         way_out = "write it with: reconciler report accepted --out"
         raise PlanFileError([Finding("plan-form", what, way_out)]) from error

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from reconciler.errors import Finding, PlanFileError, Severity
 from reconciler.planfile.codec import fingerprint_plan
+from reconciler.planfile.documents import describe_error
 from reconciler.planfile.plan_document import Sha256
 
 if TYPE_CHECKING:
@@ -101,9 +102,7 @@ def decode_approval(text: str, source: str = "approval") -> Approval:
     try:
         document = _ApprovalDocument.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the document"
-        what = f"{source} is not an approval: {place}: {first['msg']}"
+        what = f"{source} is not an approval: {describe_error(error)}"
         way_out = "write it with: reconciler report approved --out"
         raise PlanFileError([Finding("plan-form", what, way_out)]) from error
     return Approval(document.fingerprint, document.rows)

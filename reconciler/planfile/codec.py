@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from reconciler.errors import Finding, PlanFileError
 from reconciler.files import DuplicateKeyError, ReplacedError, load_json
 from reconciler.model.steps import brokers_of, steps_of
+from reconciler.planfile.documents import describe_error
 from reconciler.planfile.plan_document import (
     FORMAT_VERSION,
     ImageDocument,
@@ -181,9 +182,7 @@ def _parse(raw: Mapping[str, object], source: str) -> PlanDocument:
     try:
         return PlanDocument.model_validate(raw)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the document"
-        raise _refuse("plan-form", f"{source} is not a plan: {place}: {first['msg']}") from error
+        raise _refuse("plan-form", f"{source} is not a plan: {describe_error(error)}") from error
     except KeyError as error:
         what = f"{source} names the rule {error}, which this reconciler does not have"
         raise _refuse("plan-form", what) from error

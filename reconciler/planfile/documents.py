@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pydantic import ValidationError
     from pydantic.fields import FieldInfo
 
 
@@ -104,6 +105,12 @@ def document_of(made_of: type) -> Callable[[type[AnyDocument]], type[AnyDocument
         return completed
 
     return complete
+
+
+def describe_error(error: ValidationError) -> str:
+    """Return the path of the first error, and what is wrong there."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'the document'}: {first['msg']}"
 
 
 class _Key(NamedTuple):
