@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -225,20 +224,6 @@ def test_a_cached_jar_of_the_right_size_and_other_content_is_replaced(
     repository.answers = [(200, CONTENT), (200, CONTENT)]
     (cached,) = fetch_jars("any", Silence())
     spoil(cached)
-    (cached,) = fetch_jars("any", Silence())
-    assert cached.read_bytes() == CONTENT
-    assert len(repository.asked) == 2
-
-
-def test_the_cache_cannot_say_that_a_jar_is_checked(repository: Repository, one_jar: Path) -> None:
-    """An earlier release kept this note there, and a CI restores a cache from another run."""
-    repository.answers = [(200, CONTENT), (200, CONTENT)]
-    (cached,) = fetch_jars("any", Silence())
-    spoil(cached)
-    stat = cached.stat()
-    identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-    entry = " ".join([JAR.sha256, *map(str, identity)])
-    (cached.parents[4] / "checked.json").write_text(json.dumps({PATH: entry}))
     (cached,) = fetch_jars("any", Silence())
     assert cached.read_bytes() == CONTENT
     assert len(repository.asked) == 2
