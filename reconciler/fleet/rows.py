@@ -202,7 +202,7 @@ def _read_directories(
         if row["log_directories"] is None:
             continue
         held = [LogDirectory(**each) for each in row["log_directories"]]
-        failed = row["failed_directories"] or ()  # null in a lake of an earlier release
+        failed = row["failed_directories"]
         held += [LogDirectory(path, None, None, online=False) for path in failed]
         found[row["id"]] = tuple(sorted(held, key=lambda each: each.path))
     return found

@@ -19,12 +19,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from reconciler.model.steps import Verb
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyspark.sql import DataFrame
 
 TEXT, FLAG, COUNT, AMOUNT = StringType(), BooleanType(), IntegerType(), LongType()
 SHARE = DoubleType()
@@ -262,7 +259,6 @@ FINDINGS = LakeTable(
         owner=TEXT,
         file=TEXT,
         line=COUNT,
-        # Null in an audit of an earlier release.
         cause=TEXT,  # the same for findings of a rule and cluster with one common reason
         rank=COUNT,  # of the cause in the audit; 1: look at it first
         fixed_by=TEXT,  # plan, moves: the pending plan of the collection that fixes it; null: none
@@ -289,7 +285,7 @@ BALANCE = LakeTable(
         misplaced_share=SHARE,
         rack_violations=AMOUNT,
         # A cluster's: the most leaders that one broker takes over if a broker, or a rack, is lost,
-        # and the least that is possible. Null in an audit of an earlier release.
+        # and the least that is possible.
         next_leaders_most=AMOUNT,
         next_leaders_bound=AMOUNT,
         rack_next_leaders_most=AMOUNT,
@@ -358,7 +354,7 @@ TREND = LakeTable(
         topics=COUNT,
         partitions=AMOUNT,
         size_bytes=AMOUNT,
-        # Faults, as reconciler.fleet.health counts them; null in a history of an earlier release.
+        # Faults, as reconciler.fleet.health counts them.
         offline=AMOUNT,
         unwritable=AMOUNT,
         under_replicated=AMOUNT,
@@ -418,24 +414,3 @@ FACTS = LakeTable(
 TABLES: Mapping[str, LakeTable] = MappingProxyType(
     {table.name: table for table in (*STATE, FACTS, SPECS, *PLANNED, *AUDIT, *HISTORY, COLLECTIONS)}
 )
-
-OLD_STEPS: Mapping[str, Verb] = MappingProxyType(
-    {
-        "CreateTopic": Verb.CREATE,
-        "AddPartitions": Verb.EXPAND,
-        "AlterConfig": Verb.CONFIGURE,
-        "DeleteTopic": Verb.DELETE,
-    }
-)
-"""The names of steps in collections of earlier releases."""
-
-
-def name_steps(rows: DataFrame) -> DataFrame:
-    """Return rows of any table with steps named by verb; earlier releases used other names."""
-    from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
-
-    if "steps" not in rows.columns:
-        return rows
-    verbs = F.create_map(*(F.lit(str(word)) for pair in OLD_STEPS.items() for word in pair))
-    named = F.transform("steps", lambda step: F.coalesce(F.try_element_at(verbs, step), step))
-    return rows.withColumn("steps", named)

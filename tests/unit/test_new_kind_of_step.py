@@ -256,6 +256,5 @@ def test_no_other_module_knows_the_classes_of_steps() -> None:
         for path in PACKAGE.rglob("*.py")
         if classes.search(path.read_text(encoding="utf-8"))
     }
-    old_words = {"fleet/tables.py"}  # of tables that earlier releases wrote
     exported = {"model/__init__.py", "kafka/deletion.py"}  # the request of one kind
-    assert known - old_words - exported == {"model/steps.py", "kafka/writer.py", "apply/kinds.py"}
+    assert known - exported == {"model/steps.py", "kafka/writer.py", "apply/kinds.py"}

@@ -65,7 +65,6 @@ def list_(root: str, shown_as: str, form: str, engine: Engine) -> int:
     from reconciler.fleet.lake.inventory import take_inventory
 
     with _open_store(root, form, engine) as store:
-        store.check_layout()
         held = take_inventory(store.list_published(), store.measure())
     if shown_as == "json":
         click.echo(json.dumps([asdict(one) for one in held], indent=2, sort_keys=True))
@@ -128,7 +127,6 @@ def keep(root: str, days: int, yes: bool, form: str, engine: Engine) -> int:
 
     before = datetime.now(UTC) - timedelta(days=days)
     with _open_store(root, form, engine) as store:
-        store.check_layout()
         keeping = choose_kept(store.list_published(), before)
     if keeping is None or not keeping.going:
         click.echo(f"nothing in {root} is older than {count(days, 'day')}, but what history needs")

@@ -29,7 +29,7 @@ def number_readings(readings: DataFrame) -> DataFrame:
     order = Window.partitionBy("cluster").orderBy("collection")
     well = readings.where(F.col("status") == READ).select("cluster", "collection", "cluster_id")
     was_id, was = F.lag("cluster_id").over(order), F.lag("collection").over(order)
-    # A reading without an id, of an earlier release, may be of the same cluster.
+    # A reading without an id may be of the same cluster.
     differs = F.coalesce(F.col("was_id") != F.col("cluster_id"), F.lit(False))  # noqa: FBT003
     read = well.withColumns(
         {"was_id": was_id, "was": was, "then": F.lead("collection").over(order)}

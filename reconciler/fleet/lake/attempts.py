@@ -19,8 +19,8 @@ STATE, PLAN, AUDIT, HISTORY = "state", "plan", "audit", "history"
 READ, PLANNED = "read", "planned"
 """The `status` of a cluster that was read or planned; otherwise it is a rule id."""
 
-VERSION = 2
-"""The version of the layout. In version 1, attempts share a directory and rows are not counted."""
+VERSION = 1
+"""The version of the layout."""
 
 SKEW = timedelta(minutes=5)
 """The largest allowed difference between the clocks of two machines."""
@@ -158,7 +158,9 @@ def read_publication(fields: Mapping[str, Any], place: str) -> Published:
     """Decode a publication. Errors: LakeError if it is damaged or of another version."""
     version = fields.get("version")
     if isinstance(version, int) and version != VERSION:
-        raise LakeError([find_version(place, f"has layout version {version}")])
+        what = f"{place} has layout version {version}; this release reads {VERSION}"
+        way_out = "collect into a new directory, or read this one with the release that wrote it"
+        raise LakeError([Finding("lake-version", what, way_out)])
     try:
         rows = {
             table: {cluster: int(count) for cluster, count in of.items()}
@@ -200,12 +202,6 @@ def find_damaged_publication(place: str) -> Finding:
     """Return the message for a publication that cannot be read."""
     way_out = "restore the file from a backup, or delete it: its collection is then not read"
     return Finding("lake-publication", f"{place} is not a complete publication", way_out)
-
-
-def find_version(place: str, what: str) -> Finding:
-    """Return the message for a lake that another release wrote."""
-    way_out = "collect into a new directory, or read this one with the release that wrote it"
-    return Finding("lake-version", f"{place} {what}; this release reads {VERSION}", way_out)
 
 
 def choose_newest(found: list[Published]) -> list[Published]:

@@ -21,7 +21,6 @@ from reconciler.fleet.lake.attempts import (
 from reconciler.fleet.lake.inventory import keeps_removed
 from reconciler.fleet.lake.storage import MissingError, Storage
 from reconciler.fleet.lake.stores import choose_store
-from reconciler.fleet.tables import name_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -76,7 +75,6 @@ class Lake:
     def begin(self, collection: str, what: str = STATE) -> Iterator[Draft]:
         """Begin an attempt. It is discarded unless it is published before the block ends."""
         attempt = start_attempt(collection, what)
-        self.store.check_layout()
         draft = Draft(self, attempt)
         with self.store.hold(attempt):
             try:
@@ -87,12 +85,10 @@ class Lake:
 
     def list_attempts(self, what: str = STATE) -> tuple[Published, ...]:
         """List the newest attempt of every collection, the oldest first. Errors: LakeError."""
-        self.store.check_layout()
         return tuple(choose_newest(self.store.list_published(what)))
 
     def list_published(self) -> tuple[Published, ...]:
         """List every publication, also those that a newer one replaced. Errors: LakeError."""
-        self.store.check_layout()
         return tuple(self.store.list_published())
 
     def find_attempt(self, collection: str | None = None, what: str = STATE) -> Published:
@@ -166,7 +162,7 @@ class Lake:
             for attempt_id, clusters in sorted(hurt.items()):
                 is_hurt = F.col("cluster").isin(sorted(clusters))
                 rows = rows.where(~((F.col("attempt") == attempt_id) & is_hurt))
-            frames[table.name] = name_steps(rows.select(collection, *table.columns))
+            frames[table.name] = rows.select(collection, *table.columns)
         return frames, damages
 
     def remember(
@@ -304,7 +300,6 @@ def remove_collections(
     Attempts that are being written stay, and a history that alone knows removed collections.
     Returns: what was removed. Cost: lists the publications once.
     """
-    store.check_layout()
     published = store.list_published()
     removed: list[Published] = []
     for number, collection in enumerate(collections):

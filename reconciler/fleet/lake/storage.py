@@ -73,15 +73,7 @@ class Storage:
         return int(handed.get.get("rows", 0))
 
     def append(self, table: LakeTable, rows: DataFrame, *partitioned_by: str) -> None:
-        """Add rows to a table of another format than Parquet; create a missing table.
-
-        A table of an earlier release gets the columns that it lacks.
-        """
-        with suppress(MissingError):
-            known = self.open(table).columns
-            if added := [field for field in rows.schema if field.name not in known]:
-                columns = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in added)
-                self.session.sql(f"ALTER TABLE {self._name(table)} ADD COLUMNS ({columns})")
+        """Add rows to a table of another format than Parquet; create a missing table."""
         adding = rows.write.format(self.form).mode("append").partitionBy(*partitioned_by)
         if self.form in OF_A_CATALOGUE:
             # Iceberg would hand all rows of a partition, that is of the attempt, to one task.
@@ -127,11 +119,7 @@ class Storage:
             return self.session.createDataFrame([], schema)
         of = {attempt.id: attempt for attempt in attempts}
         if self.form != PARQUET:
-            rows = self.open(table).where(F.col("attempt").isin(list(of)))
-            # A table of an earlier release has fewer columns.
-            added = [field for field in schema if field.name not in rows.columns]
-            nothing = {field.name: F.lit(None).cast(field.dataType) for field in added}
-            return rows.withColumns(nothing) if nothing else rows
+            return self.open(table).where(F.col("attempt").isin(list(of)))
         files = sorted({(row["attempt"], row["file"]) for row in counted})
         reader = self.session.read.schema(schema).option("basePath", self.place_of(table))
         paths = [f"{self.place_of(table, of[attempt])}/{name}" for attempt, name in files]

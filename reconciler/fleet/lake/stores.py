@@ -34,13 +34,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from reconciler.errors import LakeError
 from reconciler.files import appearing, write_file
 from reconciler.fleet import tables
 from reconciler.fleet.lake.attempts import (
     choose_newest,
     decode_publication,
-    find_version,
     list_fields,
     read_publication,
 )
@@ -56,7 +54,6 @@ if TYPE_CHECKING:
     from reconciler.fleet.tables import LakeTable
 
 PUBLISHED, RUNNING = tables.COLLECTIONS.name, "running"
-_OLDER = "was written by an earlier release"
 
 
 class Store(Protocol):
@@ -65,9 +62,6 @@ class Store(Protocol):
     @property
     def root(self) -> str:
         """The root as Spark names it."""
-
-    def check_layout(self) -> None:
-        """Refuse a lake of another layout. Errors: LakeError."""
 
     def list_published(self, what: str = "*") -> list[Published]:
         """List the publications of one kind, or of every kind. Errors: LakeError."""
@@ -124,10 +118,6 @@ class LocalStore:
     def root(self) -> str:
         """The directory as Spark names it, for any file system."""
         return f"file:{self.path}"
-
-    def check_layout(self) -> None:
-        if any((self.path / PUBLISHED).glob("*.parquet")):
-            raise LakeError([find_version(str(self.path), _OLDER)])
 
     def list_published(self, what: str = "*") -> list[Published]:
         found = []
@@ -220,15 +210,6 @@ class SparkStore:
     def root(self) -> str:
         """The root as Spark names it."""
         return self.storage.root
-
-    def check_layout(self) -> None:
-        with suppress(MissingError), naming_missing():
-            if self.storage.form == PARQUET:
-                old = self.storage.session.read.parquet(f"{self.root}/{PUBLISHED}/*.parquet")
-            else:
-                old = self.storage.open(tables.COLLECTIONS)
-            if "version" not in old.columns:
-                raise LakeError([find_version(self.root, _OLDER)])
 
     def list_published(self, what: str = "*") -> list[Published]:
         place, rows = f"{self.root}/{PUBLISHED}", []
