@@ -58,8 +58,10 @@ class Document(BaseModel):
     @classmethod
     def write(cls, value: Any, **given: Any) -> Self:
         """Return the document of a valid value. In: keys that the value does not know."""
-        keys = (key for key in _list_keys(cls) if key.name not in given)
-        return cls.model_construct(**given, **{key.name: key.write(value) for key in keys})
+        for key in _list_keys(cls):
+            if key.name not in given:
+                given[key.name] = key.write(value)
+        return cls.model_construct(**given)
 
     def dump(self) -> dict[str, Any]:
         """Return it as plain values of JSON."""
