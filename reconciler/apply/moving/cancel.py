@@ -26,7 +26,7 @@ from reconciler.apply.moving.writes import MOST_ROWS, Writes
 from reconciler.model.outcomes import Answer, AnswerKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from reconciler.apply.moving.rows import Row
     from reconciler.model.cluster import Replicas
@@ -120,7 +120,7 @@ class Cancel:
         if plan.moves is not None and lowered:
             _, least = read_min_insync(reader.read_cluster(list(lowered)), plan.moves)
         self.insync = MinInsync(lowered, least, topics, rows, reader, writes)
-        self._read()
+        self._read(rows)
         self.lowered = self.insync.list_lowered(self.reading)
         flying = rows.list_in(RowState.UNDER_WAY)
         self.kept = {row.place: why for row in flying if (why := self._explain_keeping(row))}
@@ -157,16 +157,16 @@ class Cancel:
         take_steps(partial(self._step, may_restore=not run), self.clock)
         return self._judge(run)
 
-    def _read(self) -> None:
-        """Read the cluster, and judge every row. Errors: ClusterError."""
+    def _read(self, rows: Iterable[Row]) -> None:
+        """Read the cluster, and judge every row; of some, compare the ids of their topics."""
         self.reading = self.mover.read(())
         self.rows.update(self.reading, self.clock.monotonic())
-        self.writes.skip_replaced({row.place[0] for row in self.rows})
+        self.writes.skip_replaced({row.place[0] for row in rows})
 
     def _step(self, *, may_restore: bool) -> float | None:
         """Take one step. Returns: the seconds to wait before the next; None if it is over."""
         before = [(row.state, row.agreed, row.shown) for row in self.chosen]
-        self._read()
+        self._read(self.chosen)
         now = self.clock.monotonic()
         resting = [r for r in self.chosen if r.flight is None and r.state is not RowState.GONE]
         if resting:

@@ -166,9 +166,13 @@ def set_rate(
     wanted = DefaultRate.of_moves(bytes_per_s)
     if permanent:
         wanted = DefaultRate(bytes_per_s, bytes_per_s)
-    readings: list[MovesReading] = []
-    take_steps(lambda: readings.append(mover.read(())), clock)
-    before = readings[0].default_rate
+    found: list[MovesReading] = []  # the last one
+
+    def read() -> None:
+        found[:] = [mover.read(())]
+
+    take_steps(read, clock)
+    before = found[0].default_rate
     if bytes_per_s and not permanent and before is not None and not before.is_of_moves:
         what = "somebody has set a throttle rate meanwhile, which is to stay after the moves"
         way_out = "nothing was changed; run the same command again"
@@ -176,14 +180,14 @@ def set_rate(
     requests = Requests(clock, Leases())
 
     def step() -> float | None:
-        if readings[-1].default_rate == before:
+        if found[0].default_rate == before:
             requests.send(RATE, lambda: mover.set_rate(bytes_per_s, permanent=permanent))
-        readings.append(mover.read(()))
-        return None if is_rate_shown(readings[-1], wanted) else requests.wait()
+        read()
+        return None if is_rate_shown(found[0], wanted) else requests.wait()
 
     take_steps(step, clock)
     requests.check()
-    return readings[-1], is_rate_shown(readings[-1], wanted)
+    return found[0], is_rate_shown(found[0], wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +228,8 @@ class Settling:
     writing: Callable[[], AbstractContextManager[Lease]]
     specified: Mapping[str, str]
     stop_after_s: float | None
-    readings: list[MovesReading] = field(default_factory=list)
+    first: MovesReading | None = None
+    last: MovesReading = field(init=False)
     moved: set[str] = field(default_factory=set)
     unset: set[str] = field(default_factory=set)
     rate_unset: bool = False
@@ -243,13 +248,12 @@ class Settling:
                 requests = Requests(self.clock, Leases((self.lease, lease)))
                 take_steps(partial(self._remove, requests), self.clock)
             requests.check()
-            last = self.readings[-1]
-            left = find_settlement(last)
+            left = find_settlement(self.last)
             if self.stopped or not left.awaited:
                 break
-        topics = tuple(sorted(self.unset - {each.topic for each in last.lists}))
+        topics = tuple(sorted(self.unset - {each.topic for each in self.last.lists}))
         return Settled(
-            topics, self.rate_unset and is_rate_gone(last), left, self.traces, self.stopped
+            topics, self.rate_unset and is_rate_gone(self.last), left, self.traces, self.stopped
         )
 
     def _await_moves(self, started_s: float) -> float | None:
@@ -265,8 +269,8 @@ class Settling:
         elif self.stop_after_s is not None and passed_s >= self.stop_after_s:
             self.stopped = "the time of --stop-after is over"
         else:
-            self.observe(measure_moves(reading, self.readings[0] if self.readings else None))
-            self.readings = self.readings or [reading]
+            self.observe(measure_moves(reading, self.first))
+            self.first = self.first or reading
             return WATCH_S
         return None
 
@@ -275,8 +279,7 @@ class Settling:
 
         Returns: the seconds to the next look; None if nothing is left, or too long.
         """
-        reading = self.mover.read(())
-        self.readings.append(reading)
+        reading = self.last = self.mover.read(())
         found = find_settlement(reading)
         self.moved |= set(found.topics)
         passing = self._list_passing(reading, {*found.topics, *self.unset})
