@@ -167,9 +167,9 @@ campaign: $(READY)  ## Inject faults during apply, for MINUTES=n with SEED=s, an
 	@PYTHONPATH=tests $(BIN)/python -m campaign apply --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) \
 		$(if $(LANES),--lanes $(LANES))
 
-campaign-moves: $(READY)  ## Move replicas under traffic in every scenario, or KILLS=200 [DRAINS=1] with SEED=s.
+campaign-moves: $(READY)  ## Move replicas under traffic in every scenario, or KILLS=n [DRAINS=1, INTERVENTIONS=1] with SEED=s.
 	@PYTHONPATH=tests $(BIN)/python -m campaign moves $(if $(KILLS),--kills $(KILLS)) $(if $(DRAINS),--drains) \
-		--seed $(or $(SEED),1) $(if $(VERSION),--kafka-version $(VERSION))
+		$(if $(INTERVENTIONS),--interventions) --seed $(or $(SEED),1) $(if $(VERSION),--kafka-version $(VERSION))
 
 compare-peers: $(READY)  ## Compare ten edits by reconciler and by the other installed tools.
 	@$(BIN)/python benchmarks/peers/compare.py --record build/peers.json $(if $(TABLE),--table $(TABLE))

@@ -1,4 +1,4 @@
-"""Play every scenario, or kill apply many times; say what was wrong, and fail for it."""
+"""Play every scenario, or kill runs many times; say what was wrong, and fail for it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING
 
+from campaign.moves.interventions import play_interventions
 from campaign.moves.kills import play_kills
 from campaign.moves.scenarios import SCENARIOS, play
 from campaign.moves.world import open_world
@@ -27,10 +28,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--scenario", action="append", choices=SCENARIOS, help="default: all")
     parser.add_argument("--kills", type=int, help="kill this many runs instead")
     parser.add_argument("--drains", action="store_true", help="every plan drains a broker")
+    parser.add_argument(
+        "--interventions", action="store_true", help="kill cancel, settle and rate, not apply"
+    )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     if options.drains and not options.kills:
         parser.error("--drains needs --kills: the scenarios have drains of their own")
+    if options.interventions and (options.drains or not options.kills):
+        parser.error("--interventions needs --kills, without --drains")
     # A shell's background job ignores SIGINT, and its children would as well.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     wrong = kill(options) if options.kills else play_all(options)
@@ -63,7 +69,12 @@ def kill(options: argparse.Namespace) -> int:
         tempfile.TemporaryDirectory() as folder,
         open_world(Path(folder), options.kafka_version) as world,
     ):
-        for plan in play_kills(world, options.seed, options.kills, drains=options.drains):
+        plans = (
+            play_interventions(world, options.seed, options.kills)
+            if options.interventions
+            else play_kills(world, options.seed, options.kills, drains=options.drains)
+        )
+        for plan in plans:
             kills += plan.kills
             in_flight += plan.in_flight
             wrong += bool(plan.faults)
