@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from reconciler.api.records import ApplyRecord
-    from reconciler.apply.ending import Applied, QuotaExceeded, StepAnswered
-    from reconciler.apply.moving.events import MovesNoted, MovesWatched
     from reconciler.errors import Finding
     from reconciler.kafka.connection import Connection
     from reconciler.kafka.lock import Waiting
     from reconciler.kafka.reader import KafkaReader
     from reconciler.model.plan import Plan
-    from reconciler.ports import Lease
+    from reconciler.run.ending import Applied
+    from reconciler.run.events import MovesNoted, MovesWatched, QuotaExceeded, StepAnswered
+    from reconciler.run.ports import Lease
     from reconciler.spec.estate import Estate
 
     Observe = Callable[[StepAnswered | QuotaExceeded | MovesNoted | MovesWatched], None]
@@ -55,9 +55,9 @@ def apply_plan(
     Errors: RefusedPlanError, StalePlanError, LockHeldError and ClusterError, all of them before
     anything is written; AuditError with the ending, if the audit topic does not take the record.
     """
-    from reconciler.apply.ending import end_run
     from reconciler.kafka.lock import GROUP, MOVES_GROUP
     from reconciler.kafka.reader import KafkaReader
+    from reconciler.run.ending import end_run
 
     record = record or begin_record(plan)
     connection = open_connection(estate, plan.cluster, bootstrap_servers)
@@ -179,8 +179,8 @@ def _make_moves(
     plan: Plan, connection: Connection, reader: KafkaReader, observe: Observe, **options: Any
 ) -> Applied:
     """Do the work of a plan of moves."""
-    from reconciler.apply.moving.run import run_moves
     from reconciler.kafka.mover import KafkaMover
+    from reconciler.moves.running.run import run_moves
 
     mover = KafkaMover(connection)
     try:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from reconciler.api.records import RunRecord
-    from reconciler.apply.ending import Ending
     from reconciler.kafka.connection import Connection
+    from reconciler.run.ending import Ending
 
 
 class Audit:
@@ -39,7 +39,7 @@ class Audit:
     @contextmanager
     def keep_errors(self) -> Iterator[None]:
         """Write the record if the block ends with an error. Errors: that one, or AuditError."""
-        from reconciler.apply.ending import end_run
+        from reconciler.run.ending import end_run
 
         try:
             yield
@@ -74,7 +74,7 @@ class Audit:
     def _lose(
         self, ending: Ending, error: BaseException | None, lost: Sequence[Finding]
     ) -> AuditError:
-        from reconciler.apply.ending import end_run
+        from reconciler.run.ending import end_run
 
         findings = error.findings if isinstance(error, FindingsError) else ()
         failure = AuditError([*findings, *lost], ending)

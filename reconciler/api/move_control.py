@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from reconciler.api.records import RunRecord
-    from reconciler.apply.ending import Ending
-    from reconciler.apply.moving.cancel import Cancel, Cancelled
-    from reconciler.apply.moving.interventions import Settled
     from reconciler.kafka.connection import Connection
     from reconciler.kafka.lock import Waiting
     from reconciler.model.moves import MovesReading
     from reconciler.model.plan import Plan
     from reconciler.moves.progress import MovesReport
+    from reconciler.moves.running.cancel import Cancel, Cancelled
+    from reconciler.moves.running.interventions import Settled
     from reconciler.moves.throttles import Leftover
-    from reconciler.ports import Lease
+    from reconciler.run.ending import Ending
+    from reconciler.run.ports import Lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +86,13 @@ class MoveControl:
 
     def set_rate(self, bytes_per_s: int, *, permanent: bool = False) -> tuple[MovesReading, bool]:
         """Set the cluster default of both rates, without a lock; see `interventions.set_rate`."""
-        from reconciler.apply.moving.interventions import set_rate
+        from reconciler.moves.running.interventions import set_rate
 
         return set_rate(self._mover, time, bytes_per_s, permanent=permanent)
 
     def begin_cancel(self, plan: Plan) -> Cancel:
         """Look where the rows of a plan are, and choose what a cancel does."""
-        from reconciler.apply.moving.cancel import Cancel
+        from reconciler.moves.running.cancel import Cancel
 
         cancel = Cancel(plan, self._reader, self._mover, time)
         cancel.look()
@@ -100,7 +100,7 @@ class MoveControl:
 
     def cancel(self, cancel: Cancel, locking: Locking) -> Cancelled:
         """Do what a cancel has chosen. The lock of a run of moves is taken if it is free."""
-        from reconciler.apply.moving.interventions import Leases
+        from reconciler.moves.running.interventions import Leases
 
         with ExitStack() as locks:
             held = [locks.enter_context(self._lock(locking))]
@@ -124,7 +124,7 @@ class MoveControl:
         In: `specified`, min.insync.replicas by topic as specs have it. The lock of moves is held
         throughout, the lock of apply while throttles are removed.
         """
-        from reconciler.apply.moving.interventions import Settling
+        from reconciler.moves.running.interventions import Settling
 
         with self._lock(locking, of_moves=True) as lease:
             return Settling(
@@ -143,7 +143,7 @@ class MoveControl:
 
         Returns: those that a broker still shows.
         """
-        from reconciler.apply.moving.interventions import remove_throttles
+        from reconciler.moves.running.interventions import remove_throttles
 
         with self._lock(locking) as lease:
             return remove_throttles(self._mover, time, lease, chosen)
@@ -152,7 +152,7 @@ class MoveControl:
     def _lock(
         self, locking: Locking, *, of_moves: bool = False, waits: bool = True
     ) -> Iterator[Lease]:
-        from reconciler.apply.engine import Unlocked
+        from reconciler.run.ports import Unlocked
 
         if locking.timeout_s is None:
             yield Unlocked()

@@ -17,9 +17,9 @@ from reconciler.api.authors import Author, find_author
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.apply.ending import Ending
     from reconciler.model.moves import MovesReading
     from reconciler.model.plan import Plan
+    from reconciler.run.ending import Ending
 
 MOST_TOPICS = 1_000
 """The limit of topics in a record: it stays well below the default max.message.bytes of 1 MiB."""

@@ -13,7 +13,6 @@ from reconciler.model.outcomes import Outcome, OutcomeKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from reconciler.apply.ending import Applied
     from reconciler.kafka.connection import Connection
     from reconciler.kafka.reader import KafkaReader
     from reconciler.model.cluster import ClusterState
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from reconciler.rehearse.needs import Machine
     from reconciler.rehearse.rehearsal import Rehearsal
     from reconciler.rehearse.setup import Setup
+    from reconciler.run.ending import Applied
     from reconciler.sandbox.cluster import Cluster
     from reconciler.sandbox.request import StartObserver
     from reconciler.spec.clusters import ClusterEntry

@@ -12,6 +12,7 @@ from reconciler.diff.moving import object_to_min_insync, read_min_insync
 from reconciler.errors import Finding
 from reconciler.model.cluster import EMPTY
 from reconciler.model.steps import Verb, brokers_of, steps_of
+from reconciler.run.checks import say_rack
 from reconciler.spec.configs import choose_catalogue
 from reconciler.units import count, describe_value
 
@@ -22,17 +23,9 @@ if TYPE_CHECKING:
     from reconciler.model.cluster import Broker, ClusterState, TopicUsage
     from reconciler.model.plan import Plan, PlannedTopic
     from reconciler.model.steps import Step
-    from reconciler.ports import Clock, ClusterReader
+    from reconciler.run.ports import Clock, ClusterReader
 
 NAMED = 3
-
-
-def find_other_cluster(plan: Plan, state: ClusterState) -> Iterator[Finding]:
-    """Report a plan that was made for another cluster; no other check follows then."""
-    if plan.cluster_id and state.cluster_id != plan.cluster_id:
-        what = f"the plan is for cluster {plan.cluster_id}, this one is {state.cluster_id}"
-        way_out = f"apply it to {plan.cluster}, or plan for this cluster"
-        yield Finding("plan-cluster", what, way_out)
 
 
 def find_moved(
@@ -122,11 +115,6 @@ def find_moved_brokers(
 def _name_some(topics: Collection[str]) -> str:
     more = f" and {len(topics) - NAMED} more" if len(topics) > NAMED else ""
     return ", ".join(sorted(topics)[:NAMED]) + more
-
-
-def say_rack(rack: str | None) -> str:
-    """Say where a broker is."""
-    return "in no rack" if rack is None else f"in rack {rack}"
 
 
 def find_unsynced(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reconciler.model.cluster import Assignment, TopicState
     from reconciler.model.plan import PlannedTopic
     from reconciler.model.steps import Step
-    from reconciler.ports import Clock, ClusterReader
+    from reconciler.run.ports import Clock, ClusterReader
 
 LAGS_S = (0.5, 1.0, 2.0)  # for configs that arrive after their topic
 

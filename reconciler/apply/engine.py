@@ -26,15 +26,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reconciler.apply.checks import (
-    DeletionCheck,
-    find_moved,
-    find_other_cluster,
-    find_unsynced,
-    recheck_deletions,
-)
+from reconciler.apply.checks import DeletionCheck, find_moved, find_unsynced, recheck_deletions
 from reconciler.apply.convergence import Remaining, compare_slowest_views, compare_views
-from reconciler.apply.ending import Applied, QuotaExceeded, StepAnswered
 from reconciler.apply.kinds import make_batches, split_step
 from reconciler.apply.progress import Progress, judge_outcome
 from reconciler.diff.guards import list_refusals
@@ -42,6 +35,10 @@ from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError, ke
 from reconciler.model.cluster import EMPTY
 from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
 from reconciler.model.steps import Verb, is_deletion, steps_of
+from reconciler.run.checks import find_other_cluster
+from reconciler.run.ending import Applied
+from reconciler.run.events import QuotaExceeded, StepAnswered
+from reconciler.run.ports import Unlocked
 from reconciler.side_by_side import run_side_by_side
 from reconciler.units import approximate_duration
 
@@ -50,7 +47,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.plan import Plan, PlannedTopic
     from reconciler.model.steps import Step
-    from reconciler.ports import Clock, ClusterReader, ClusterWriter, Lease
+    from reconciler.run.ports import Clock, ClusterReader, ClusterWriter, Lease
 
 IN_FLIGHT = 3  # also the most requests that a run without its lock may still send
 PAUSES_S = (0.5, 2.0, 8.0)
@@ -63,13 +60,6 @@ QUOTA_PAUSE_S = 10.0
 MOST_SAMPLED = 200
 INTERRUPTED = "interrupted"
 NOT_ALL_DONE = "something else of the plan failed or is refused, and deletions come last"
-
-
-class Unlocked:
-    """The lease of a run that takes no lock."""
-
-    def check(self) -> None:
-        """Always hold."""
 
 
 def run_plan(

@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from reconciler.api.records import ApplyRecord
-    from reconciler.apply.ending import Ending
     from reconciler.cli.planning import Planner
     from reconciler.kafka.lock import Waiting
     from reconciler.model.plan import Plan
+    from reconciler.run.ending import Ending
     from reconciler.spec.estate import Estate
 
 INTERRUPTED = 130
@@ -243,7 +243,7 @@ def _apply_each(planner: Planner, asked: ApplyOptions) -> int:
 
 
 def _try_to_apply(planner: Planner, cluster: str, asked: ApplyOptions) -> Ending:
-    from reconciler.apply.ending import end_run
+    from reconciler.run.ending import end_run
 
     try:
         plan = planner.make_plan(cluster).plan
@@ -277,9 +277,9 @@ def _run(
     plan: Plan, loaded: Estate, asked: ApplyOptions, log: Journal, record: ApplyRecord
 ) -> Ending:
     """Get approval for a plan and apply it. Returns: the result, also after an error."""
-    from reconciler.apply.ending import end_run
     from reconciler.diff.guards import list_refusals
     from reconciler.planfile.codec import fingerprint_plan
+    from reconciler.run.ending import end_run
 
     try:
         found = fingerprint_plan(plan)
@@ -330,7 +330,7 @@ def _refuse_outdated(plan: Plan, loaded: Estate, estate: Path, branch: str) -> N
 
 def _refuse(plan: Plan, refusals: Sequence[Finding], others: int) -> Ending:
     """End a refused run: report that nothing was done, and how to apply the rest of the plan."""
-    from reconciler.apply.ending import end_run
+    from reconciler.run.ending import end_run
 
     ending = end_run(error=RefusedPlanError(refusals))
     way_out = ""
@@ -342,7 +342,7 @@ def _refuse(plan: Plan, refusals: Sequence[Finding], others: int) -> Ending:
 
 def _approve(plan: Plan, steps: int) -> Ending | None:
     """Ask for approval. Returns the result of the run unless the answer is yes."""
-    from reconciler.apply.ending import Ended, Ending, end_run
+    from reconciler.run.ending import Ended, Ending, end_run
 
     if error := find_no_terminal():
         return Ending(Ended.NOT_APPROVED, error=error)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from reconciler.api.records import RunRecord
-    from reconciler.apply.ending import Ending, QuotaExceeded, StepAnswered
-    from reconciler.apply.moving.events import MovesNoted, MovesWatched
     from reconciler.model.outcomes import Outcome
+    from reconciler.run.ending import Ending
+    from reconciler.run.events import MovesNoted, MovesWatched, QuotaExceeded, StepAnswered
 
 
 EVERY_S = 60.0
@@ -86,7 +86,7 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        from reconciler.apply.ending import end_run
+        from reconciler.run.ending import end_run
 
         if not self._ended:  # an unexpected error: without it, the file would look like a kill
             self.conclude(end_run(error=error))
@@ -111,8 +111,7 @@ class Journal:
 
     def observe(self, event: StepAnswered | QuotaExceeded | MovesNoted | MovesWatched) -> None:
         """Write one step's answer, and move the bar of its phase; or say what moves do."""
-        from reconciler.apply.ending import QuotaExceeded
-        from reconciler.apply.moving.events import MovesNoted, MovesWatched
+        from reconciler.run.events import MovesNoted, MovesWatched, QuotaExceeded
 
         if isinstance(event, MovesNoted):
             self._note("moves", event)
@@ -217,8 +216,8 @@ def read_last_run(file: Path, cluster: str) -> LastRun | None:
 
     A run without a last line ended as unknown. Errors: UsageError for a file that is no journal.
     """
-    from reconciler.apply.ending import Ended, Ending
     from reconciler.model.outcomes import Outcome, OutcomeKind
+    from reconciler.run.ending import Ended, Ending
 
     last: LastRun | None = None
     outcomes: list[Outcome] = []

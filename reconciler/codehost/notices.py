@@ -10,9 +10,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from reconciler.apply.ending import Ended, Ending
 from reconciler.codehost.host import Links
 from reconciler.model.outcomes import OutcomeKind
+from reconciler.run.ending import Ended, Ending
 from reconciler.show.view import view_plan
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from reconciler.apply.ending import Ended
 from reconciler.codehost.approvals import find_approved_seal, find_seen, say_review
 from reconciler.codehost.comments import (
     ROWS_LIMIT,
@@ -27,6 +26,7 @@ from reconciler.codehost.progress import measure_progress, read_progress, write_
 from reconciler.codehost.seals import read_seal, select_shown
 from reconciler.errors import CodeHostError
 from reconciler.planfile.codec import fingerprint_plan
+from reconciler.run.ending import Ended
 from reconciler.show.fields import compare_fields, list_fields, unpack_fields
 from reconciler.show.markdown.marks import code, prose, tabulate
 from reconciler.show.markdown.page import COMMENT_LIMIT
@@ -36,12 +36,12 @@ from reconciler.units import approximate_duration, count
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from reconciler.apply.ending import Ending
     from reconciler.codehost.approvals import Approved
     from reconciler.codehost.host import CodeHost, Note, PullRequest, Run
     from reconciler.codehost.progress import Present, Progress
     from reconciler.codehost.seals import Seal
     from reconciler.model.plan import Plan
+    from reconciler.run.ending import Ending
 
 NAMED = 50
 """The number of topics to name that are as planned; the journal names all."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from reconciler.kafka.connection import Connection
     from reconciler.kafka.group import GroupClient, Member, Membership
-    from reconciler.ports import Lease
+    from reconciler.run.ports import Lease
 
 GROUP = "reconciler-apply"
 """The lock of apply: whoever holds it may write."""

@@ -2,6 +2,7 @@
 
     differences ──► plan, rebalance, elections, reassignments ──► forecast, guards
     readings ──► progress, decisions
+    plan ──► running: a run of the plan, and the interventions in it
 
 Belongs here: all about rows that exist. Forbidden here: clients, clocks, and new partitions.
 """

@@ -16,8 +16,8 @@ from reconciler.model.steps import has_steps
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from reconciler.apply.ending import StepAnswered
     from reconciler.model.cluster import TopicSpec, TopicState
+    from reconciler.run.events import StepAnswered
     from reconciler.sandbox.cluster import Cluster
 
     Views = Mapping[int, Mapping[str, TopicState]]

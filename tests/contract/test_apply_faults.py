@@ -14,15 +14,15 @@ from proxy import CREATE_PARTITIONS, Loss, failing_network
 from shorthand import spec
 from workbench import Workbench, assert_landed, outcomes, texts
 
-from reconciler.apply.ending import end_run
 from reconciler.kafka import writer
+from reconciler.run.ending import end_run
 from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reconciler.apply.ending import StepAnswered
     from reconciler.model.cluster import TopicSpec
+    from reconciler.run.events import StepAnswered
     from reconciler.sandbox.cluster import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]

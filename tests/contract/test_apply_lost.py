@@ -24,8 +24,8 @@ from reconciler.kafka import writer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.apply.ending import StepAnswered
     from reconciler.model.plan import Plan
+    from reconciler.run.events import StepAnswered
     from reconciler.sandbox.cluster import Cluster
 
 LOSSES = (Loss.SILENT_BEFORE, Loss.SILENT_AFTER, Loss.CUT_BEFORE, Loss.CUT_AFTER)

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reconciler.apply.ending import StepAnswered
     from reconciler.model.cluster import TopicSpec, TopicUsage
     from reconciler.model.plan import Plan
+    from reconciler.run.events import StepAnswered
     from reconciler.sandbox.cluster import Cluster
     from reconciler.spec.estate import Estate
 

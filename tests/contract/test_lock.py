@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from security import Secured
 
-    from reconciler.apply.ending import StepAnswered
     from reconciler.model.plan import Plan
+    from reconciler.run.events import StepAnswered
     from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster

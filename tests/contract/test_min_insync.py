@@ -23,8 +23,8 @@ from reconciler.sandbox.cluster import start_cluster
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
-    from reconciler.apply.ending import StepAnswered
     from reconciler.model.cluster import TopicState
+    from reconciler.run.events import StepAnswered
     from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster

@@ -15,17 +15,17 @@ from shorthand import spec
 from workbench import Workbench, outcomes, texts
 
 from reconciler.apply import engine
-from reconciler.apply.ending import QuotaExceeded
 from reconciler.diff.guards import list_refusals
 from reconciler.model.cluster import Guards
 from reconciler.model.steps import CreateTopic
+from reconciler.run.events import QuotaExceeded
 from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.apply.ending import StepAnswered
     from reconciler.model.plan import Plan
+    from reconciler.run.events import StepAnswered
     from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster

@@ -22,9 +22,9 @@ from reconciler.spec.clusters import ClusterEntry
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.apply.ending import Applied
     from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
     from reconciler.model.plan import Plan
+    from reconciler.run.ending import Applied
     from reconciler.sandbox.cluster import Cluster
 
 NO_GUARDS = Guards()

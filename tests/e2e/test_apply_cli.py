@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from proxy import FailingNetwork
 
-    from reconciler.apply.ending import StepAnswered
+    from reconciler.run.events import StepAnswered
 
 METADATA = 3
 

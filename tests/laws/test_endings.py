@@ -17,7 +17,6 @@ from shorthand import cluster, plan, spec
 from sizes import choose
 
 from reconciler.api.auditing import Audit
-from reconciler.apply.ending import Applied, end_run
 from reconciler.cli.apply import ApplyOptions, _apply
 from reconciler.errors import (
     ClusterError,
@@ -30,6 +29,7 @@ from reconciler.errors import (
     StalePlanError,
 )
 from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.run.ending import Applied, end_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

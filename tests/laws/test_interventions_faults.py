@@ -18,24 +18,24 @@ from simulated.cluster import KilledError
 from simulated.scenario import FAULTS, Play, make_play
 from sizes import choose
 
-from reconciler.apply.moving import interventions
-from reconciler.apply.moving import rows as states
-from reconciler.apply.moving.cancel import Cancel
-from reconciler.apply.moving.insync import MinInsync
-from reconciler.apply.moving.interventions import Leases, Requests, Settling, set_rate
-from reconciler.apply.moving.throttle import list_entries, read_lists
-from reconciler.apply.moving.writes import Writes
 from reconciler.errors import FindingsError
 from reconciler.model.moves import MIN_INSYNC, DefaultRate
+from reconciler.moves.running import interventions
+from reconciler.moves.running import rows as states
+from reconciler.moves.running.cancel import Cancel
+from reconciler.moves.running.insync import MinInsync
+from reconciler.moves.running.interventions import Leases, Requests, Settling, set_rate
+from reconciler.moves.running.throttle import list_entries, read_lists
+from reconciler.moves.running.writes import Writes
 from reconciler.moves.throttles import Leftover
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from reconciler.apply.moving.cancel import Cancelled
-    from reconciler.apply.moving.interventions import Settled
     from reconciler.model.moves import MovesReading
     from reconciler.moves.decisions import Settlement
+    from reconciler.moves.running.cancel import Cancelled
+    from reconciler.moves.running.interventions import Settled
 
 VERBS = ("cancel", "settle", "rate")
 """Each with its plays; in a play of one, a second operator calls others."""

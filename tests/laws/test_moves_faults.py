@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from simulated.scenario import find_faults, make_play, play_out
 
-from reconciler.apply.moving import rows as states
-from reconciler.apply.moving import run as engine
-from reconciler.apply.moving.drains import Drains
-from reconciler.apply.moving.insync import MinInsync
-from reconciler.apply.moving.throttle import Throttles
-from reconciler.apply.moving.writes import Writes
 from reconciler.model.moves import DefaultRate
+from reconciler.moves.running import rows as states
+from reconciler.moves.running import run as engine
+from reconciler.moves.running.drains import Drains
+from reconciler.moves.running.insync import MinInsync
+from reconciler.moves.running.throttle import Throttles
+from reconciler.moves.running.writes import Writes
 from reconciler.moves.window import Seats
 
 if TYPE_CHECKING:

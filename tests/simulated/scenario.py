@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from simulated.cluster import KilledError, SimulatedCluster
 
-from reconciler.apply.ending import Applied
-from reconciler.apply.moving.run import run_moves
 from reconciler.errors import ClusterError, Location, StalePlanError
 from reconciler.model.cluster import Broker
 from reconciler.model.moves import (
@@ -22,6 +20,8 @@ from reconciler.model.moves import (
     ThrottleSide,
 )
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
+from reconciler.moves.running.run import run_moves
+from reconciler.run.ending import Applied
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -26,7 +26,7 @@ SABOTAGE = [
     ("show.text", "import socket", "socket"),
     ("spec.names", "from urllib.request import urlopen", "urllib"),
     ("apply.engine", "import time", "time"),
-    ("apply.moving.interventions", "import time", "time"),
+    ("moves.running.interventions", "import time", "time"),
     ("policy.policy", "import subprocess", "subprocess"),
     ("simulate.cluster", "from confluent_kafka.admin import AdminClient", "confluent_kafka"),
     ("spec.names", "from reconciler.planfile.codec import encode_plan", "planfile.codec"),
@@ -36,7 +36,8 @@ SABOTAGE = [
     ("api.planning", "from reconciler.kafka.mover import KafkaMover", "kafka.mover"),
     ("changes.build", "from reconciler.moves.plan import plan_moves", "moves.plan"),
     ("moves.plan", "from reconciler.changes.plan import plan_cluster", "changes.plan"),
-    ("kafka.views", "from reconciler.apply.ending import end_run", "apply.ending"),
+    ("apply.engine", "from reconciler.moves.running.rows import Rows", "running.rows"),
+    ("kafka.views", "from reconciler.run.ending import end_run", "run.ending"),
     ("placement.striped", "from reconciler.placement.optimal import place_optimal", "optimal"),
 ]
 """A module, a line that its contract forbids, and the end of the name of what it imports."""

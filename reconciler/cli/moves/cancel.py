@@ -38,10 +38,10 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reconciler.apply.ending import Ending
-    from reconciler.apply.moving.cancel import Cancel, Cancelled
     from reconciler.model.moves import MovesReading, Place
     from reconciler.model.plan import Plan
+    from reconciler.moves.running.cancel import Cancel, Cancelled
+    from reconciler.run.ending import Ending
 
 STATES = ("not begun", "in flight", "done", "in another order", "elsewhere")
 
@@ -79,7 +79,7 @@ def command(
     before the plan is in sync. Moves that have ended stay. Without --cluster and
     --bootstrap-servers, the cluster is that of the plan. ESTATE defaults to topics.
     """
-    from reconciler.apply.ending import Ended, Ending
+    from reconciler.run.ending import Ended, Ending
 
     plan = read_plan(path)
     if cluster not in (None, plan.cluster):
@@ -155,7 +155,7 @@ def _show(cancel: Cancel) -> None:
 
 def _end(done: Cancelled, kept: Mapping[Place, str]) -> Ending:
     """Return how a cancel ended, with an outcome for each topic."""
-    from reconciler.apply.ending import Ended, Ending
+    from reconciler.run.ending import Ended, Ending
 
     failed = OutcomeKind.UNKNOWN if done.unknown else OutcomeKind.FAILED
     found = [(place, OutcomeKind.DONE, "taken back") for place in done.cancelled]

@@ -31,9 +31,9 @@ from reconciler.units import UnitError, count, format_size, parse_size
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.apply.ending import Ending
     from reconciler.model.moves import MovesReading
     from reconciler.moves.decisions import RateEffect
+    from reconciler.run.ending import Ending
 
 
 def read_rate(ctx: click.Context, param: click.Parameter, value: str) -> int:
@@ -111,7 +111,7 @@ def _set_rate(
     permanent: bool = False,
     auto_approve: bool,
 ) -> int:
-    from reconciler.apply.ending import Ended, Ending
+    from reconciler.run.ending import Ended, Ending
 
     with connect_moves(*target) as connection, control_moves(connection) as control:
         name = connection.entry.name
@@ -148,7 +148,7 @@ def _report(
     is_shown: bool,
 ) -> Ending:
     """Say what a rate reached. Returns: how the verb ended."""
-    from reconciler.apply.ending import Ended, Ending
+    from reconciler.run.ending import Ended, Ending
 
     here = name_target(*target)
     if not is_shown:

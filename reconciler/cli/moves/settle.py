@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from reconciler.apply.ending import Ending
-    from reconciler.apply.moving.interventions import Settled
     from reconciler.model.moves import MovesReading
     from reconciler.moves.decisions import Settlement
     from reconciler.moves.progress import MovesReport
+    from reconciler.moves.running.interventions import Settled
     from reconciler.moves.throttles import Leftover
+    from reconciler.run.ending import Ending
 
 
 @click.command(name="settle", cls=options.Command)
@@ -80,7 +80,7 @@ def command(
     the connection settings, and min.insync.replicas is compared with the specs; without,
     --bootstrap-servers is the address. ESTATE defaults to topics.
     """
-    from reconciler.apply.ending import Ended, Ending
+    from reconciler.run.ending import Ended, Ending
 
     specified = _read_min_insync(estate, cluster) if cluster is not None else {}
     with (
@@ -123,7 +123,7 @@ def command(
 
 def _end(settled: Settled) -> Ending:
     """Return how a settlement ended, with an outcome for each topic."""
-    from reconciler.apply.ending import Ended, Ending
+    from reconciler.run.ending import Ended, Ending
 
     found = dict.fromkeys(settled.topics, (OutcomeKind.DONE, "throttle removed"))
     found |= dict.fromkeys(settled.left.topics, (OutcomeKind.WAITING, "throttle not removed"))

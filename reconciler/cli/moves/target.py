@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from reconciler.api.records import RunRecord
-    from reconciler.apply.ending import Ending
     from reconciler.kafka.connection import Connection
     from reconciler.model.moves import Place, Reassignment
+    from reconciler.run.ending import Ending
 
 IN_FLIGHT = 2
 """The exit code if something is in flight or left over: as for changes that are pending."""
@@ -103,7 +103,7 @@ def name_moves(moves: Iterable[Reassignment]) -> list[str]:
 
 def keep_journal(file: Path | None, record: RunRecord, work: Callable[[], Ending]) -> int:
     """Do some work, and write how it ended to FILE, if one is given. Returns: the exit code."""
-    from reconciler.apply.ending import end_run
+    from reconciler.run.ending import end_run
 
     with Journal(file, record) as log:
         try:

@@ -32,7 +32,7 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.apply.ending import Ending
+    from reconciler.run.ending import Ending
 
 
 @click.command(name="unthrottle", cls=options.Command)
@@ -78,7 +78,7 @@ def command(
     --cluster, ESTATE has the connection settings; without, --bootstrap-servers is the address.
     ESTATE defaults to topics.
     """
-    from reconciler.apply.ending import Ended, Ending
+    from reconciler.run.ending import Ended, Ending
 
     if not (topics or brokers or of_all):
         raise UsageError("name what to remove: --topic NAME, --broker ID or --default")

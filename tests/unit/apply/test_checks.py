@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from shorthand import HERE, brokers, cluster, plan, rows, said, spec, topic
 
-from reconciler.apply.checks import find_moved_brokers, find_other_cluster, find_recreated
+from reconciler.apply.checks import find_moved_brokers, find_recreated
 from reconciler.model.cluster import Broker
 from reconciler.model.steps import CreateTopic, steps_of
+from reconciler.run.checks import find_other_cluster
 
 NODES = brokers("a", "b", None)
 STATE = cluster(topic("1"), nodes=NODES)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from reconciler.apply.checks import DeletionCheck
     from reconciler.model.cluster import TopicState
-    from reconciler.ports import Clock, ClusterReader
+    from reconciler.run.ports import Clock, ClusterReader
 
 DAY = 86_400_000
 NAME = "shop.orders"

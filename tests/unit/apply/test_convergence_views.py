@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from reconciler.apply.convergence import Remaining
-    from reconciler.ports import Clock, ClusterReader
+    from reconciler.run.ports import Clock, ClusterReader
 
 NAME = "shop.orders"
 GROW = PlannedTopic(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.apply.ending import end_run
+from reconciler.run.ending import end_run
 
 PROGRAM = """
 import _thread, ctypes, time
@@ -33,7 +33,7 @@ app.main()
 """
 REPORT = """
 import sys
-from reconciler.apply.ending import end_run
+from reconciler.run.ending import end_run
 from reconciler.cli.apply import print_ending
 
 print_ending(end_run())

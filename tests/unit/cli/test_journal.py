@@ -11,7 +11,6 @@ import pytest
 from shorthand import cluster, plan, spec
 
 from reconciler.api.records import begin_record
-from reconciler.apply.ending import Applied, StepAnswered, end_run
 from reconciler.cli.journal import Journal
 from reconciler.errors import (
     AuditError,
@@ -24,6 +23,8 @@ from reconciler.errors import (
 )
 from reconciler.model.outcomes import AnswerKind, Outcome, OutcomeKind
 from reconciler.model.plan import Commit
+from reconciler.run.ending import Applied, end_run
+from reconciler.run.events import StepAnswered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from reconciler.api.planning import load_estate
-from reconciler.apply.ending import Ended, Ending
 from reconciler.cli.app import run
 from reconciler.cli.apply import INTERRUPTED, ApplyOptions, _apply_each
 from reconciler.cli.planning import Planner, Wanted, load_planner
 from reconciler.cli.plans import PlanFiles
 from reconciler.errors import UsageError
 from reconciler.model.plan import Plan
+from reconciler.run.ending import Ended, Ending
 
 PLAN = Plan("prod", None, (), ())
 

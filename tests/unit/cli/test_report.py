@@ -12,7 +12,6 @@ from code_hosts import GitHubHost, WebhookHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.api.records import begin_record
-from reconciler.apply.ending import Applied, end_run
 from reconciler.cli.app import run
 from reconciler.cli.journal import Journal
 from reconciler.model.outcomes import Outcome, OutcomeKind
@@ -20,6 +19,7 @@ from reconciler.model.plan import Commit
 from reconciler.moves.plan import assemble_moves
 from reconciler.planfile.approval import Approval, decode_approval, list_new_rows
 from reconciler.planfile.codec import encode_plan, fingerprint_plan
+from reconciler.run.ending import Applied, end_run
 from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:

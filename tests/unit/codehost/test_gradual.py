@@ -10,11 +10,11 @@ from code_host import HEAD, MERGED, Answer, Fault
 from code_hosts import GitHubHost
 from shorthand import cluster, plan, spec, topic
 
-from reconciler.apply.ending import Applied, Ending, end_run
 from reconciler.codehost.comments import report_plan
 from reconciler.codehost.gradual import report_gradual
 from reconciler.errors import ClusterError, CodeHostError, Finding
 from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.run.ending import Applied, Ending, end_run
 from reconciler.show.gradual import list_gradual_steps
 from reconciler.units import DAY
 

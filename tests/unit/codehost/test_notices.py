@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 from shorthand import cluster, plan, spec, topic
 
-from reconciler.apply.ending import Applied, Ended, Ending, end_run
 from reconciler.codehost.host import Links
 from reconciler.codehost.notices import Notice, TopicNotice, notice_apply, notice_drift
 from reconciler.codehost.webhook import render_json, render_slack
@@ -15,6 +14,7 @@ from reconciler.diff.guards import list_refusals
 from reconciler.errors import Finding, RefusedPlanError
 from reconciler.model.outcomes import Outcome, OutcomeKind
 from reconciler.planfile.codec import fingerprint_plan
+from reconciler.run.ending import Applied, Ended, Ending, end_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

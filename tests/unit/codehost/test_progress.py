@@ -10,13 +10,13 @@ from code_host import HEAD, MERGED
 from code_hosts import GitHubHost
 from shorthand import cluster, plan, spec, topic
 
-from reconciler.apply.ending import Applied, Ended, Ending, end_run
 from reconciler.codehost.comments import report_plan
 from reconciler.codehost.host import PullRequest
 from reconciler.codehost.progress import Progress, read_present, read_progress
 from reconciler.codehost.results import report_result
 from reconciler.errors import Finding, Severity
 from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.run.ending import Applied, Ended, Ending, end_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

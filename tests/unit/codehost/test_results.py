@@ -10,13 +10,13 @@ from code_host import HEAD, MERGED, Answer, Fault
 from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
-from reconciler.apply.ending import Applied, Ended, Ending, end_run
 from reconciler.codehost.comments import report_plan
 from reconciler.codehost.results import report_moves, report_result
 from reconciler.errors import Finding, OutdatedPlanError, RefusedPlanError
 from reconciler.model.outcomes import Outcome, OutcomeKind
 from reconciler.moves.plan import assemble_moves
 from reconciler.planfile.codec import fingerprint_plan
+from reconciler.run.ending import Applied, Ended, Ending, end_run
 from reconciler.show.fields import keep_fields, pack_fields
 from reconciler.show.markdown.page import COMMENT_LIMIT
 from reconciler.spec.clusters import ClusterEntry

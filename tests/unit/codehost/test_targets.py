@@ -10,7 +10,6 @@ from code_host import HEAD, MERGED, Answer, Fault
 from code_hosts import GitHubHost, GitLabHost
 from shorthand import ONE, cluster, plan, spec, topic, unused_cluster
 
-from reconciler.apply.ending import Applied, end_run
 from reconciler.codehost.comments import report_drift, report_plan
 from reconciler.codehost.progress import read_present
 from reconciler.codehost.results import report_result
@@ -18,6 +17,7 @@ from reconciler.codehost.targets import judge_targets
 from reconciler.errors import CodeHostError
 from reconciler.model.outcomes import Outcome, OutcomeKind
 from reconciler.planfile.accepted import Accepted, decode_accepted, encode_accepted
+from reconciler.run.ending import Applied, end_run
 from reconciler.show.gradual import list_gradual_steps
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from readings import move, reading
 
-from reconciler.apply.moving.cancel import explain_keeping
-from reconciler.apply.moving.rows import Row, Rows, RowState
 from reconciler.errors import Finding, Location
 from reconciler.model.cluster import EMPTY, Broker
 from reconciler.model.moves import PartitionState
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
+from reconciler.moves.running.cancel import explain_keeping
+from reconciler.moves.running.rows import Row, Rows, RowState
 
 if TYPE_CHECKING:
     from reconciler.model.cluster import Replicas

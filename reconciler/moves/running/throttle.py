@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING
 
-from reconciler.apply.moving.events import MovesNote, note
-from reconciler.apply.moving.rows import SETTLED_S, RowState
 from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.model.moves import (
     UNLIMITED,
@@ -23,16 +21,19 @@ from reconciler.model.moves import (
 )
 from reconciler.model.outcomes import AnswerKind
 from reconciler.moves.guards import judge_lists
+from reconciler.moves.running.notes import note
+from reconciler.moves.running.rows import SETTLED_S, RowState
 from reconciler.moves.throttles import say_default, say_rate
+from reconciler.run.events import MovesNote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from reconciler.apply.moving.events import Observe
-    from reconciler.apply.moving.rows import Row, Rows
-    from reconciler.apply.moving.writes import Writes
     from reconciler.model.moves import MovesReading, ThrottleList
-    from reconciler.ports import ClusterMover
+    from reconciler.moves.running.notes import Observe
+    from reconciler.moves.running.rows import Row, Rows
+    from reconciler.moves.running.writes import Writes
+    from reconciler.run.ports import ClusterMover
 
 Entries = frozenset[str]
 Lists = dict[tuple[str, ThrottleSide], Entries]

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.apply.moving.events import MovesNote, note
-from reconciler.apply.moving.rows import SETTLED_S, RowState
+from reconciler.moves.running.notes import note
+from reconciler.moves.running.rows import SETTLED_S, RowState
+from reconciler.run.events import MovesNote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from reconciler.apply.moving.events import Observe
-    from reconciler.apply.moving.health import Health
-    from reconciler.apply.moving.rows import Row, Rows
     from reconciler.errors import Finding
     from reconciler.model.moves import MovesReading, Place
+    from reconciler.moves.running.health import Health
+    from reconciler.moves.running.notes import Observe
+    from reconciler.moves.running.rows import Row, Rows
 
 INTERRUPTED = "interrupted"
 

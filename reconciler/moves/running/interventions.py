@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reconciler.apply.moving.throttle import is_rate_gone, is_rate_shown
 from reconciler.errors import ClusterError, Finding, LockLostError
 from reconciler.model.moves import MIN_INSYNC, DefaultRate, RateSource, ThrottleSide
 from reconciler.model.outcomes import AnswerKind
@@ -22,6 +21,7 @@ from reconciler.moves.decisions import (
     find_traces,
 )
 from reconciler.moves.progress import measure_moves
+from reconciler.moves.running.throttle import is_rate_gone, is_rate_shown
 from reconciler.moves.throttles import Leftover, choose_removals
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from reconciler.model.moves import MovesReading
     from reconciler.model.outcomes import Answer
     from reconciler.moves.progress import MovesReport
-    from reconciler.ports import Clock, ClusterMover, ClusterReader, Lease
+    from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
 
 AT_ONCE = 500
 """Topics in one request: well below the 10,000 records that a controller accepts."""

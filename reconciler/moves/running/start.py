@@ -6,25 +6,25 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconciler.apply.checks import say_rack
-from reconciler.apply.moving.events import skip
-from reconciler.apply.moving.rows import RowState
-from reconciler.apply.moving.throttle import EVERY, read_lists
-from reconciler.apply.moving.window import find_size
 from reconciler.errors import ClusterError, Finding, Severity, StalePlanError
 from reconciler.model.moves import RateSource, ThrottleSide
 from reconciler.moves.guards import least_rate, name_rate, refuse_default
+from reconciler.moves.running.notes import skip
+from reconciler.moves.running.rows import RowState
+from reconciler.moves.running.throttle import EVERY, read_lists
+from reconciler.moves.running.window import find_size
+from reconciler.run.checks import say_rack
 from reconciler.units import approximate_size
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from reconciler.apply.moving.events import Observe
-    from reconciler.apply.moving.rows import Row, Rows
-    from reconciler.apply.moving.throttle import Throttles
     from reconciler.model.cluster import Broker
     from reconciler.model.moves import MovesReading, Place, PlannedMoves
     from reconciler.model.plan import Plan
+    from reconciler.moves.running.notes import Observe
+    from reconciler.moves.running.rows import Row, Rows
+    from reconciler.moves.running.throttle import Throttles
 
 GROWTH = 1.25
 GROWTH_SLACK = 1 << 30

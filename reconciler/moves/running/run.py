@@ -11,36 +11,6 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from reconciler.apply.checks import find_other_cluster
-from reconciler.apply.ending import Applied
-from reconciler.apply.engine import Unlocked
-from reconciler.apply.moving.drains import Drains
-from reconciler.apply.moving.events import MovesNote, note
-from reconciler.apply.moving.gates import INTERRUPTED, Gates
-from reconciler.apply.moving.health import Health, read_min_insync
-from reconciler.apply.moving.insync import MinInsync
-from reconciler.apply.moving.report import describe, judge_topics, name_behind, summarise
-from reconciler.apply.moving.rows import Row, Rows, RowState
-from reconciler.apply.moving.start import (
-    check_limits,
-    check_visible,
-    find_moved_racks,
-    find_overriding,
-    skip_moved_racks,
-    skip_throttled_by_others,
-)
-from reconciler.apply.moving.throttle import Throttles
-from reconciler.apply.moving.watch import WATCH_S, Standstill, Watch
-from reconciler.apply.moving.window import (
-    Blocked,
-    Limits,
-    Window,
-    choose_rows,
-    explain,
-    find_size,
-    find_stuck,
-)
-from reconciler.apply.moving.writes import Writes
 from reconciler.diff.guards import list_refusals
 from reconciler.errors import (
     ClusterError,
@@ -51,16 +21,47 @@ from reconciler.errors import (
     keep_interrupts,
 )
 from reconciler.model.moves import MIN_INSYNC
+from reconciler.moves.running.drains import Drains
+from reconciler.moves.running.gates import INTERRUPTED, Gates
+from reconciler.moves.running.health import Health, read_min_insync
+from reconciler.moves.running.insync import MinInsync
+from reconciler.moves.running.notes import note
+from reconciler.moves.running.report import describe, judge_topics, name_behind, summarise
+from reconciler.moves.running.rows import Row, Rows, RowState
+from reconciler.moves.running.start import (
+    check_limits,
+    check_visible,
+    find_moved_racks,
+    find_overriding,
+    skip_moved_racks,
+    skip_throttled_by_others,
+)
+from reconciler.moves.running.throttle import Throttles
+from reconciler.moves.running.watch import WATCH_S, Standstill, Watch
+from reconciler.moves.running.window import (
+    Blocked,
+    Limits,
+    Window,
+    choose_rows,
+    explain,
+    find_size,
+    find_stuck,
+)
+from reconciler.moves.running.writes import Writes
+from reconciler.run.checks import find_other_cluster
+from reconciler.run.ending import Applied
+from reconciler.run.events import MovesNote
+from reconciler.run.ports import Unlocked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from reconciler.apply.moving.events import MovesEvent, Observe
     from reconciler.model.cluster import ClusterState
     from reconciler.model.moves import MovesReading, Place, PlannedMoves
     from reconciler.model.plan import Plan, PlannedTopic
-    from reconciler.ports import Clock, ClusterMover, ClusterReader, Lease
+    from reconciler.moves.running.notes import Observe
+    from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
 
 VERIFY_S = 0.5
 
@@ -80,7 +81,7 @@ def run_moves(
     reader: ClusterReader,
     mover: ClusterMover,
     clock: Clock,
-    observe: Callable[[MovesEvent], None] = lambda _: None,
+    observe: Observe = lambda _: None,
     *,
     lease: Lease | None = None,
     writing: Callable[[], AbstractContextManager[Lease | None]] = nullcontext,

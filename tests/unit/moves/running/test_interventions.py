@@ -11,18 +11,18 @@ from readings import listed, move, rate, reading
 from simulated.cluster import SimulatedCluster
 from simulated.scenario import build_cluster, plan_moves
 
-from reconciler.apply.engine import Unlocked
-from reconciler.apply.moving.cancel import Cancel, Cancelled
-from reconciler.apply.moving.interventions import (
+from reconciler.errors import ClusterError, LockLostError
+from reconciler.model.moves import MIN_INSYNC, ThrottleSide
+from reconciler.moves.running.cancel import Cancel, Cancelled
+from reconciler.moves.running.interventions import (
     Leases,
     Settled,
     Settling,
     remove_throttles,
     set_rate,
 )
-from reconciler.errors import ClusterError, LockLostError
-from reconciler.model.moves import MIN_INSYNC, ThrottleSide
 from reconciler.moves.throttles import choose_removals
+from reconciler.run.ports import Unlocked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

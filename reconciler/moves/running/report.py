@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from reconciler.apply.moving.events import MovesSummary
-from reconciler.apply.moving.rows import ENDED_OTHERWISE, RowState
 from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.moves.running.rows import ENDED_OTHERWISE, RowState
+from reconciler.run.events import MovesSummary
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.apply.moving.rows import Row, Rows
     from reconciler.model.moves import Place
     from reconciler.model.plan import Plan
-    from reconciler.ports import ClusterReader
+    from reconciler.moves.running.rows import Row, Rows
+    from reconciler.run.ports import ClusterReader
 
 NAMED = 3
 

@@ -11,28 +11,28 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reconciler.apply.moving.health import read_min_insync
-from reconciler.apply.moving.insync import MinInsync
-from reconciler.apply.moving.interventions import (
+from reconciler.model.outcomes import Answer, AnswerKind
+from reconciler.moves.running.health import read_min_insync
+from reconciler.moves.running.insync import MinInsync
+from reconciler.moves.running.interventions import (
     REWRITE_S,
     TRIES,
     VISIBLE_S,
     Leases,
     take_steps,
 )
-from reconciler.apply.moving.rows import SETTLED_S, Rows, RowState, compare_views
-from reconciler.apply.moving.throttle import list_entries, read_lists
-from reconciler.apply.moving.writes import MOST_ROWS, Writes
-from reconciler.model.outcomes import Answer, AnswerKind
+from reconciler.moves.running.rows import SETTLED_S, Rows, RowState, compare_views
+from reconciler.moves.running.throttle import list_entries, read_lists
+from reconciler.moves.running.writes import MOST_ROWS, Writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.apply.moving.rows import Row
     from reconciler.model.cluster import Replicas
     from reconciler.model.moves import MovesReading, Place
     from reconciler.model.plan import Plan
-    from reconciler.ports import Clock, ClusterMover, ClusterReader, Lease
+    from reconciler.moves.running.rows import Row
+    from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
 
 VERIFY_S = 0.5
 

@@ -6,21 +6,21 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reconciler.apply.ending import StepAnswered
-from reconciler.apply.moving.events import MovesNote, note, skip
-from reconciler.apply.moving.rows import RowState
 from reconciler.model.outcomes import AnswerKind
 from reconciler.model.steps import Verb
+from reconciler.moves.running.notes import note, skip
+from reconciler.moves.running.rows import RowState
+from reconciler.run.events import MovesNote, StepAnswered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from reconciler.apply.moving.events import Observe
-    from reconciler.apply.moving.rows import Row, Rows
     from reconciler.model.outcomes import Answer
     from reconciler.model.plan import PlannedTopic
-    from reconciler.ports import Clock, ClusterMover, ClusterReader, Lease
+    from reconciler.moves.running.notes import Observe
+    from reconciler.moves.running.rows import Row, Rows
+    from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
 
 MOST_ROWS = 500
 """Rows in one request; the controller refuses requests of more than 10,000 records."""

@@ -1,4 +1,4 @@
-"""The reports of an apply: progress, the outcome of each topic, and the result of the run."""
+"""How a run ended: the outcome of each topic, and the result of the run."""
 
 from __future__ import annotations
 
@@ -25,28 +25,8 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.apply.moving.events import MovesSummary
-    from reconciler.model.outcomes import AnswerKind, Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class StepAnswered:
-    """Progress: one step of a phase is answered; `PHASES` names them all."""
-
-    phase: str
-    topic: str
-    total: int
-    kind: AnswerKind
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaExceeded:
-    """Progress: `left` steps of a phase wait, as a quota of the brokers asks for (KIP-599)."""
-
-    phase: str
-    seconds: float
-    left: int
+    from reconciler.model.outcomes import Outcome
+    from reconciler.run.events import MovesSummary
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,31 @@
-"""What a run of moves says while it works: what happened, and how far it is."""
+"""What a run says while it works: the answers to its steps, and how far its moves are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from reconciler.apply.moving.rows import ENDED_OTHERWISE, RowState
+from reconciler.model.outcomes import AnswerKind
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
 
-    from reconciler.apply.ending import StepAnswered
-    from reconciler.apply.moving.rows import Row
+@dataclass(frozen=True, slots=True)
+class StepAnswered:
+    """Progress: one step of a phase is answered; `PHASES` names them all."""
 
-    MovesEvent: TypeAlias = "StepAnswered | MovesNoted | MovesWatched"
-    Observe = Callable[[MovesEvent], None]
+    phase: str
+    topic: str
+    total: int
+    kind: AnswerKind
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaExceeded:
+    """Progress: `left` steps of a phase wait, as a quota of the brokers asks for (KIP-599)."""
+
+    phase: str
+    seconds: float
+    left: int
 
 
 class MovesNote(StrEnum):
@@ -87,16 +96,3 @@ class MovesSummary:
     left: tuple[str, ...] = ()
     cordoned: tuple[int, ...] = ()
     emptied: tuple[int, ...] = ()
-
-
-def note(observe: Observe, kind: MovesNote, text: str, row: Row | None = None) -> None:
-    """Say what happened."""
-    observe(MovesNoted(kind, text, *(row.place if row else (None, None))))
-
-
-def skip(observe: Observe, row: Row, text: str, state: RowState = RowState.ELSEWHERE) -> None:
-    """Leave a row alone from now on, unless it is done or in flight."""
-    if row.state in (RowState.DONE, *ENDED_OTHERWISE) or row.flight is not None:
-        return
-    row.end(state, text)
-    note(observe, MovesNote.SKIPPED, text, row)

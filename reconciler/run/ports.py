@@ -145,3 +145,10 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None:
         """Wait."""
         ...
+
+
+class Unlocked:
+    """The lease of a run that takes no lock."""
+
+    def check(self) -> None:
+        """Always hold."""

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from simulated.scenario import EXTRA, Play, build_cluster, find_faults, plan_moves
 
-from reconciler.apply.ending import end_run
 from reconciler.apply.engine import run_plan
-from reconciler.apply.moving import run as engine
-from reconciler.apply.moving import window, writes
-from reconciler.apply.moving.events import MovesNote, MovesNoted, MovesWatched
-from reconciler.apply.moving.run import run_moves
 from reconciler.errors import ClusterError, LockLostError, StalePlanError
 from reconciler.model.moves import (
     MIN_INSYNC,
@@ -25,10 +20,15 @@ from reconciler.model.moves import (
     ThrottleSide,
 )
 from reconciler.model.outcomes import OutcomeKind
+from reconciler.moves.running import run as engine
+from reconciler.moves.running import window, writes
+from reconciler.moves.running.run import run_moves
+from reconciler.run.ending import end_run
+from reconciler.run.events import MovesNote, MovesNoted, MovesWatched
 
 if TYPE_CHECKING:
-    from reconciler.apply.ending import Applied
-    from reconciler.apply.moving.events import MovesSummary
+    from reconciler.run.ending import Applied
+    from reconciler.run.events import MovesSummary
 
 FOLLOWER = ThrottleSide.FOLLOWER.list_key
 ONE = {"t": (((1, 2), (1, 3)),)}

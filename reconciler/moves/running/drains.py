@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reconciler.apply.moving.events import MovesNote, note
 from reconciler.model.outcomes import AnswerKind
+from reconciler.moves.running.notes import note
+from reconciler.run.events import MovesNote
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from reconciler.apply.moving.events import Observe
-    from reconciler.apply.moving.writes import Writes
     from reconciler.model.moves import MovesReading, PlannedDrain
-    from reconciler.ports import ClusterMover
+    from reconciler.moves.running.notes import Observe
+    from reconciler.moves.running.writes import Writes
+    from reconciler.run.ports import ClusterMover
 
 
 PATIENCE_S = 60.0
