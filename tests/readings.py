@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reconciler.model.cluster import Broker
-from reconciler.model.moves import (
-    MovesReading,
+from reconciler.model.cluster import (
+    Broker,
     RateSource,
     Reassignment,
     ThrottleList,
     ThrottleRate,
     ThrottleSide,
 )
+from reconciler.model.moves import MovesReading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from reconciler.api.connections import SpecSource
-    from reconciler.model.cluster import ClusterState, Replicas
-    from reconciler.model.moves import Place
+    from reconciler.model.cluster import ClusterState, Place, Replicas
     from reconciler.model.plan import Commit, Plan
     from reconciler.placement.weigh import Weigh
     from reconciler.planfile.approval import Approval

@@ -20,13 +20,16 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from reconciler.errors import Finding, Location
 from reconciler.fleet import tables
-from reconciler.model.cluster import Broker, ClusterState, TopicSpec, TopicState
-from reconciler.model.moves import (
+from reconciler.model.cluster import (
+    Broker,
+    ClusterState,
     LogDirectory,
     RateSource,
     Reassignment,
     ThrottleRate,
     ThrottleSide,
+    TopicSpec,
+    TopicState,
 )
 
 if TYPE_CHECKING:

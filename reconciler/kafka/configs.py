@@ -17,7 +17,7 @@ from confluent_kafka.admin import ConfigResource, ConfigSource, ResourceType
 
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import DENIED, error_of, may_ask_again
-from reconciler.model.moves import RateSource, ThrottleRate, ThrottleSide
+from reconciler.model.cluster import RateSource, ThrottleRate, ThrottleSide
 from reconciler.spec.catalogue import every_key
 
 if TYPE_CHECKING:

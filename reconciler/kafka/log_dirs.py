@@ -18,15 +18,14 @@ from reconciler.errors import Finding, Severity
 from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
 from reconciler.kafka.rights import name_missing
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client, describe_error
-from reconciler.model.moves import LogDirectory
+from reconciler.model.cluster import LogDirectory
 from reconciler.side_by_side import run_side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model.cluster import ClusterState, TopicState
-    from reconciler.model.moves import Place
+    from reconciler.model.cluster import ClusterState, Place, TopicState
 
 RATE_INTERVAL_S = 10.0
 """The time between the two readings that give write rates."""

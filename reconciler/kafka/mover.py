@@ -17,15 +17,16 @@ from reconciler.kafka.configs import CORDONED
 from reconciler.kafka.errors import UntranslatableError, read_answer
 from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.second_client import SecondClient, describe_error
-from reconciler.model.moves import DefaultRate, ThrottleSide
+from reconciler.model.cluster import ThrottleSide
+from reconciler.model.moves import DefaultRate
 from reconciler.model.outcomes import Answer, AnswerKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import MovesReading, Place, ThrottleList
+    from reconciler.model.cluster import Place, Replicas, ThrottleList
+    from reconciler.model.moves import MovesReading
 
 REQUEST_MS = 20_000
 OPERATION_MS = 15_000  # for the controller, which answers by then; so less than for the request

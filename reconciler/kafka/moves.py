@@ -27,17 +27,16 @@ from reconciler.kafka.second_client import (
     ask_second_client,
     describe_error,
 )
-from reconciler.model.cluster import Broker
-from reconciler.model.moves import (
+from reconciler.model.cluster import (
+    Broker,
     LogDirectory,
-    MovesReading,
-    PartitionState,
     RateSource,
     Reassignment,
     ThrottleList,
     ThrottleRate,
     ThrottleSide,
 )
+from reconciler.model.moves import MovesReading, PartitionState
 from reconciler.side_by_side import run_side_by_side
 
 if TYPE_CHECKING:
@@ -47,8 +46,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, DescribeClusterResult, TopicMetadata
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model.cluster import ClusterState
-    from reconciler.model.moves import Place
+    from reconciler.model.cluster import ClusterState, Place
 
 T = TypeVar("T")
 

@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, TopicMetadata
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model.cluster import TopicState, TopicUsage
-    from reconciler.model.moves import ThrottleRate
+    from reconciler.model.cluster import ThrottleRate, TopicState, TopicUsage
 
 
 class KafkaReader:

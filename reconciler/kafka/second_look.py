@@ -17,7 +17,7 @@ from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.kafka.configs import read_configs
 from reconciler.kafka.errors import UntranslatableError
 from reconciler.kafka.views import is_uneven
-from reconciler.model.moves import Reassignment
+from reconciler.model.cluster import Reassignment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

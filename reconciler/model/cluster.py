@@ -1,4 +1,4 @@
-"""Clusters and topics: their specs, and their state as read."""
+"""Clusters and topics: their specs, and their state as read, with what is in flight."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.errors import Finding, Location
-    from reconciler.model.moves import LogDirectory, Reassignment, ThrottleList, ThrottleRate
 
 Replicas = tuple[int, ...]
 """The broker ids of one partition, preferred leader first."""
 
 Assignment = tuple[Replicas, ...]
 """Row p holds the replicas of partition p."""
+
+Place = tuple[str, int]
+"""A partition: its topic and its number."""
 
 SHORT = 10
 """Digits of a commit in text output; GitHub shows the same number."""
@@ -215,6 +217,103 @@ class TopicUsage:
     newest_ms: int | None = None
     unseen: str = ""
     way_out: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirectory:
+    """A log directory of a broker. Units: bytes; None if the broker does not say (before 3.3).
+
+    `replicas` counts those in it, None if unknown: Kafka puts a new replica into the directory of a
+    broker that has the fewest. One that is not `online` has failed, and nothing else is known.
+    """
+
+    path: str
+    total_bytes: int | None
+    usable_bytes: int | None
+    replicas: int | None = None
+    online: bool = True
+
+
+class ThrottleSide(StrEnum):
+    """The side of a copy that a throttle limits: leaders that send, or followers that fetch."""
+
+    LEADER = "leader"
+    FOLLOWER = "follower"
+
+    @property
+    def rate_key(self) -> str:
+        """The broker config that holds the rate."""
+        return f"{self}.replication.throttled.rate"
+
+    @property
+    def list_key(self) -> str:
+        """The topic config that lists the throttled replicas."""
+        return f"{self}.replication.throttled.replicas"
+
+
+class RateSource(StrEnum):
+    """Where a throttle rate is set: on the broker, for all brokers, or in server.properties."""
+
+    BROKER = "broker"
+    CLUSTER_DEFAULT = "cluster-default"
+    STATIC = "static"
+
+
+@dataclass(frozen=True, slots=True)
+class Reassignment:
+    """A partition whose reassignment has not ended (KIP-455).
+
+    `replicas` is the row that metadata shows: the target, then the replicas that are removed.
+    `leader` is -1 if there is none; it is None, and `in_sync` empty, if the account may not
+    describe the topic.
+    """
+
+    topic: str
+    partition: int
+    replicas: Replicas
+    adding: Replicas
+    removing: Replicas
+    leader: int | None = None
+    in_sync: Replicas = ()
+
+    @property
+    def current(self) -> Replicas:
+        """The replicas without the added ones. Kafka does not keep their original order."""
+        return tuple(broker for broker in self.replicas if broker not in self.adding)
+
+    @property
+    def target(self) -> Replicas:
+        """The row that the reassignment asks for."""
+        return tuple(broker for broker in self.replicas if broker not in self.removing)
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleRate:
+    """A rate that is set. `broker` is None for the cluster default itself."""
+
+    broker: int | None
+    side: ThrottleSide
+    bytes_per_s: int
+    source: RateSource
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleList:
+    """The throttled replicas of a topic: `*`, or `partition:broker` separated by commas."""
+
+    topic: str
+    side: ThrottleSide
+    replicas: str
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The entries of the list."""
+        return tuple(part.strip() for part in self.replicas.split(",") if part.strip())
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether it lists every replica of the topic; reconciler sets no such list."""
+        return "*" in self.entries
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,22 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from reconciler.model.cluster import (
+    Broker,
+    LogDirectory,
+    RateSource,
+    Reassignment,
+    Replicas,
+    ThrottleList,
+    ThrottleRate,
+    ThrottleSide,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reconciler.errors import Finding
-    from reconciler.model.cluster import Broker, Replicas
 
-
-Place = tuple[str, int]
-"""A partition: its topic and its number."""
 
 MIN_INSYNC = "min.insync.replicas"
 """The topic config that a run of moves may lower while replicas are copied."""
@@ -46,21 +53,6 @@ class MovePolicy:
     at_once_broker: int = 5
     keep_free_percent: int = 15
     max_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LogDirectory:
-    """A log directory of a broker. Units: bytes; None if the broker does not say (before 3.3).
-
-    `replicas` counts those in it, None if unknown: Kafka puts a new replica into the directory of a
-    broker that has the fewest. One that is not `online` has failed, and nothing else is known.
-    """
-
-    path: str
-    total_bytes: int | None
-    usable_bytes: int | None
-    replicas: int | None = None
-    online: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,69 +140,6 @@ class PlannedMoves:
         return frozenset(drain.broker for drain in self.drains if drain.cordon)
 
 
-class ThrottleSide(StrEnum):
-    """The side of a copy that a throttle limits: leaders that send, or followers that fetch."""
-
-    LEADER = "leader"
-    FOLLOWER = "follower"
-
-    @property
-    def rate_key(self) -> str:
-        """The broker config that holds the rate."""
-        return f"{self}.replication.throttled.rate"
-
-    @property
-    def list_key(self) -> str:
-        """The topic config that lists the throttled replicas."""
-        return f"{self}.replication.throttled.replicas"
-
-
-class RateSource(StrEnum):
-    """Where a throttle rate is set: on the broker, for all brokers, or in server.properties."""
-
-    BROKER = "broker"
-    CLUSTER_DEFAULT = "cluster-default"
-    STATIC = "static"
-
-
-@dataclass(frozen=True, slots=True)
-class Reassignment:
-    """A partition whose reassignment has not ended (KIP-455).
-
-    `replicas` is the row that metadata shows: the target, then the replicas that are removed.
-    `leader` is -1 if there is none; it is None, and `in_sync` empty, if the account may not
-    describe the topic.
-    """
-
-    topic: str
-    partition: int
-    replicas: Replicas
-    adding: Replicas
-    removing: Replicas
-    leader: int | None = None
-    in_sync: Replicas = ()
-
-    @property
-    def current(self) -> Replicas:
-        """The replicas without the added ones. Kafka does not keep their original order."""
-        return tuple(broker for broker in self.replicas if broker not in self.adding)
-
-    @property
-    def target(self) -> Replicas:
-        """The row that the reassignment asks for."""
-        return tuple(broker for broker in self.replicas if broker not in self.removing)
-
-
-@dataclass(frozen=True, slots=True)
-class ThrottleRate:
-    """A rate that is set. `broker` is None for the cluster default itself."""
-
-    broker: int | None
-    side: ThrottleSide
-    bytes_per_s: int
-    source: RateSource
-
-
 UNLIMITED = 2**63 - 2
 """A rate that limits nothing, for the leaders of a DefaultRate; followers get Kafka's own default.
 
@@ -265,25 +194,6 @@ def read_default(rates: Iterable[ThrottleRate]) -> DefaultRate | None:
     if not found:
         return None
     return DefaultRate(found.get(ThrottleSide.LEADER), found.get(ThrottleSide.FOLLOWER))
-
-
-@dataclass(frozen=True, slots=True)
-class ThrottleList:
-    """The throttled replicas of a topic: `*`, or `partition:broker` separated by commas."""
-
-    topic: str
-    side: ThrottleSide
-    replicas: str
-
-    @property
-    def entries(self) -> tuple[str, ...]:
-        """The entries of the list."""
-        return tuple(part.strip() for part in self.replicas.split(",") if part.strip())
-
-    @property
-    def is_of_all(self) -> bool:
-        """Whether it lists every replica of the topic; reconciler sets no such list."""
-        return "*" in self.entries
 
 
 def find_unused_lists(

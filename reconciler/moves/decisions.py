@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.model.moves import RateSource, ThrottleList, ThrottleSide
+from reconciler.model.cluster import RateSource, ThrottleList, ThrottleSide
 from reconciler.moves.throttles import Leftover, find_leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from reconciler.model.moves import DefaultRate, MovesReading, Reassignment, ThrottleRate
+    from reconciler.model.cluster import Reassignment, ThrottleRate
+    from reconciler.model.moves import DefaultRate, MovesReading
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ from reconciler.diff.moving import (
 )
 from reconciler.diff.refusals import allow_all, refuse_change
 from reconciler.errors import Finding, Severity
-from reconciler.model.moves import MIN_INSYNC, ThrottleSide
+from reconciler.model.cluster import ThrottleSide
+from reconciler.model.moves import MIN_INSYNC
 from reconciler.units import count, name_each
 
 if TYPE_CHECKING:
@@ -37,8 +38,15 @@ if TYPE_CHECKING:
     from reconciler.diff.fields import FieldChange
     from reconciler.diff.refusals import Allows
     from reconciler.errors import Location
-    from reconciler.model.cluster import Assignment, ClusterState, Replicas, TopicSpec, TopicState
-    from reconciler.model.moves import MovePolicy, Reassignment
+    from reconciler.model.cluster import (
+        Assignment,
+        ClusterState,
+        Reassignment,
+        Replicas,
+        TopicSpec,
+        TopicState,
+    )
+    from reconciler.model.moves import MovePolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from reconciler.moves.window import RowMove, order_moves
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.model.cluster import ClusterState, TopicState
-    from reconciler.model.moves import LogDirectory, MovePolicy, Place
+    from reconciler.model.cluster import ClusterState, LogDirectory, Place, TopicState
+    from reconciler.model.moves import MovePolicy
     from reconciler.model.plan import Plan, PlannedTopic
 
 RESERVE = 1.5

@@ -6,20 +6,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Severity
-from reconciler.model.moves import UNLIMITED, ThrottleSide
+from reconciler.model.cluster import ThrottleSide
+from reconciler.model.moves import UNLIMITED
 from reconciler.units import approximate_size, count, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from reconciler.errors import Location
+    from reconciler.model.cluster import ThrottleList
     from reconciler.model.moves import (
         DefaultRate,
         DirectoryPeak,
         Forecast,
         MovePolicy,
         PlannedMoves,
-        ThrottleList,
     )
     from reconciler.model.plan import Plan
 

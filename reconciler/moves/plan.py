@@ -23,15 +23,8 @@ from reconciler.diff.notes import (
     note_unregistered,
 )
 from reconciler.errors import Finding, Severity, UsageError
-from reconciler.model.cluster import Risk
-from reconciler.model.moves import (
-    MIN_INSYNC,
-    PlannedMoves,
-    ThrottleList,
-    ThrottleSide,
-    find_unused_lists,
-    read_default,
-)
+from reconciler.model.cluster import Risk, ThrottleList, ThrottleSide
+from reconciler.model.moves import MIN_INSYNC, PlannedMoves, find_unused_lists, read_default
 from reconciler.model.plan import Plan, PlannedTopic, RiskNote, Scope, TopicImage, is_chosen
 from reconciler.model.steps import Verb, steps_of
 from reconciler.moves.differences import MoveDiff, diff_moves

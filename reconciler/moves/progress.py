@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from reconciler.model.cluster import Broker
-from reconciler.model.moves import ThrottleSide
+from reconciler.model.cluster import Broker, ThrottleSide
 from reconciler.moves.throttles import Leftover, Throttles, find_leftovers
 from reconciler.units import approximate_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from reconciler.model.moves import MovesReading, Reassignment
+    from reconciler.model.cluster import Reassignment
+    from reconciler.model.moves import MovesReading
 
 Replica = tuple[str, int, int]
 """A topic, a partition and a broker."""

@@ -22,8 +22,7 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from reconciler.model.cluster import ClusterState, Replicas
-    from reconciler.model.moves import Place
+    from reconciler.model.cluster import ClusterState, Place, Replicas
     from reconciler.model.plan import Plan
     from reconciler.spec.clusters import ClusterEntry
 

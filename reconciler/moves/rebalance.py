@@ -17,8 +17,8 @@ from reconciler.diff.notes import (
     note_unregistered,
 )
 from reconciler.errors import Finding, Severity, UsageError
-from reconciler.model.cluster import TopicSpec
-from reconciler.model.moves import MoveKind, ThrottleSide
+from reconciler.model.cluster import ThrottleSide, TopicSpec
+from reconciler.model.moves import MoveKind
 from reconciler.model.plan import Scope, is_chosen, list_unmatched
 from reconciler.model.steps import steps_of
 from reconciler.moves.differences import MoveDiff, diff_moves
@@ -32,8 +32,14 @@ from reconciler.units import approximate_size, count, format_size
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.model.cluster import Assignment, Broker, ClusterState, Replicas, TopicState
-    from reconciler.model.moves import Place
+    from reconciler.model.cluster import (
+        Assignment,
+        Broker,
+        ClusterState,
+        Place,
+        Replicas,
+        TopicState,
+    )
     from reconciler.model.plan import Plan
     from reconciler.moves.window import RowMove
     from reconciler.spec.clusters import ClusterEntry

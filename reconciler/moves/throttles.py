@@ -6,14 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.model.moves import (
-    UNLIMITED,
-    RateSource,
-    ThrottleList,
-    ThrottleRate,
-    ThrottleSide,
-    find_unused_lists,
-)
+from reconciler.model.cluster import RateSource, ThrottleList, ThrottleRate, ThrottleSide
+from reconciler.model.moves import UNLIMITED, find_unused_lists
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import MovePolicy, Place
+    from reconciler.model.cluster import Place, Replicas
+    from reconciler.model.moves import MovePolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import PlainSerializer
 
 from reconciler.errors import Finding
-from reconciler.model.cluster import Broker
-from reconciler.model.moves import RateSource, ThrottleList, ThrottleRate, ThrottleSide
+from reconciler.model.cluster import Broker, RateSource, ThrottleList, ThrottleRate, ThrottleSide
 from reconciler.moves.progress import BrokerTraffic, Cause, Copy, Move
 from reconciler.moves.throttles import Leftover
 from reconciler.planfile.documents import Derived, Document, Held

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import ConfigDict, Field, PlainSerializer, StrictBool, StrictInt, StrictStr
 
 from reconciler.errors import Finding
-from reconciler.model.cluster import INTERNAL_TOPICS, Broker, ClusterState, TopicState
-from reconciler.model.moves import LogDirectory
+from reconciler.model.cluster import INTERNAL_TOPICS, Broker, ClusterState, LogDirectory, TopicState
 from reconciler.planfile.documents import OMIT_EMPTY, Derived, Document, Held
 
 if TYPE_CHECKING:

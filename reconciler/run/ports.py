@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from reconciler.model.cluster import ClusterState, Replicas, TopicState, TopicUsage
-    from reconciler.model.moves import MovesReading, Place, ThrottleList
+    from reconciler.model.cluster import (
+        ClusterState,
+        Place,
+        Replicas,
+        ThrottleList,
+        TopicState,
+        TopicUsage,
+    )
+    from reconciler.model.moves import MovesReading
     from reconciler.model.outcomes import Answer
     from reconciler.model.steps import Step
 

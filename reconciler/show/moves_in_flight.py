@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from reconciler.model.moves import UNLIMITED, RateSource
+from reconciler.model.cluster import RateSource
+from reconciler.model.moves import UNLIMITED
 from reconciler.moves.throttles import name_removals, say_rate
 from reconciler.styling import fold_lines, set_columns
 from reconciler.units import approximate_duration, approximate_size, count

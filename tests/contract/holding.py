@@ -11,15 +11,15 @@ from confluent_kafka import KafkaException, Producer
 from lab import connect_to, create, wait_for
 
 from reconciler.kafka.mover import KafkaMover
-from reconciler.model.moves import ThrottleSide
+from reconciler.model.cluster import ThrottleSide
 from reconciler.model.outcomes import AnswerKind
 from reconciler.model.steps import CreateTopic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import PartitionState, Place, Reassignment
+    from reconciler.model.cluster import Place, Reassignment, Replicas
+    from reconciler.model.moves import PartitionState
     from reconciler.model.outcomes import Answer
     from reconciler.sandbox.cluster import Cluster
 

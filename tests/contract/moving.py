@@ -14,7 +14,7 @@ from kafka.protocol.admin import DescribeLogDirsRequest, IncrementalAlterConfigs
 from lab import connect_to, create, reassign, wait_for
 
 from reconciler.api.moves import read_moves
-from reconciler.model.moves import ThrottleSide
+from reconciler.model.cluster import ThrottleSide
 from reconciler.model.steps import CreateTopic
 
 if TYPE_CHECKING:

@@ -32,13 +32,8 @@ from reconciler.kafka.lock import MOVES_GROUP, Holder, hold_lock
 from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter
-from reconciler.model.moves import (
-    MIN_INSYNC,
-    PartitionState,
-    RateSource,
-    ThrottleList,
-    ThrottleSide,
-)
+from reconciler.model.cluster import RateSource, ThrottleList, ThrottleSide
+from reconciler.model.moves import MIN_INSYNC, PartitionState
 from reconciler.model.outcomes import AnswerKind
 from reconciler.model.steps import DeleteTopic, ExpandTopic
 from reconciler.sandbox.cluster import start_cluster
@@ -47,8 +42,7 @@ from reconciler.spec.clusters import ClusterEntry
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import Place
+    from reconciler.model.cluster import Place, Replicas
     from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster

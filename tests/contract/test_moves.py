@@ -13,8 +13,7 @@ from reconciler.api.moves import read_moves, watch_moves
 from reconciler.errors import ClusterError, Severity
 from reconciler.kafka.connection import connect
 from reconciler.kafka.reader import KafkaReader
-from reconciler.model.cluster import Broker
-from reconciler.model.moves import RateSource, ThrottleSide
+from reconciler.model.cluster import Broker, RateSource, ThrottleSide
 from reconciler.moves.progress import Cause
 from reconciler.spec.clusters import ClusterEntry
 

@@ -11,7 +11,7 @@ from moving import BROKER, SIZE, TOPIC, Moving
 
 from reconciler.api.planning import build_moves, load_estate, read_cluster
 from reconciler.cli.app import run
-from reconciler.model.moves import ThrottleSide
+from reconciler.model.cluster import ThrottleSide
 from reconciler.model.steps import MoveReplicas, steps_of
 
 if TYPE_CHECKING:

@@ -34,8 +34,7 @@ from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, hold_lock
 from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter, check_audit_topic, write_audit_record
-from reconciler.model.cluster import ClusterState, TopicState
-from reconciler.model.moves import ThrottleSide
+from reconciler.model.cluster import ClusterState, ThrottleSide, TopicState
 from reconciler.model.outcomes import AnswerKind
 from reconciler.model.steps import (
     ConfigureTopic,

@@ -16,7 +16,8 @@ from lab import connect_to, create, wait_for
 
 from reconciler.cli.app import run
 from reconciler.kafka.reader import KafkaReader
-from reconciler.model.moves import DefaultRate, ThrottleSide
+from reconciler.model.cluster import ThrottleSide
+from reconciler.model.moves import DefaultRate
 from reconciler.model.steps import CreateTopic
 from reconciler.sandbox.cluster import start_cluster
 

@@ -17,7 +17,7 @@ from reconciler.kafka.metadata import read_metadata, read_topic
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.second_look import settle_rows
 from reconciler.kafka.views import Views
-from reconciler.model.moves import ThrottleSide
+from reconciler.model.cluster import ThrottleSide
 from reconciler.model.steps import CreateTopic, steps_of
 from reconciler.sandbox.cluster import start_cluster
 

@@ -17,15 +17,8 @@ from reconciler.api.authors import find_author
 from reconciler.api.move_control import Locking, control_moves
 from reconciler.kafka.lock import MOVES_GROUP, Holder, hold_lock
 from reconciler.kafka.reader import KafkaReader
-from reconciler.model.cluster import EMPTY
-from reconciler.model.moves import (
-    MIN_INSYNC,
-    UNLIMITED,
-    DefaultRate,
-    MovePolicy,
-    PlannedMoves,
-    ThrottleSide,
-)
+from reconciler.model.cluster import EMPTY, ThrottleSide
+from reconciler.model.moves import MIN_INSYNC, UNLIMITED, DefaultRate, MovePolicy, PlannedMoves
 from reconciler.model.outcomes import AnswerKind
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.planfile.codec import encode_plan
@@ -37,8 +30,7 @@ if TYPE_CHECKING:
     from command import Ran
     from moving import Moving
 
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import Place
+    from reconciler.model.cluster import Place, Replicas
     from reconciler.sandbox.cluster import Cluster
 
     Run = Callable[..., Ran]

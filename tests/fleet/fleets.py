@@ -15,15 +15,19 @@ from worlds import World, seldom, worlds
 from reconciler.errors import Finding, Location, Severity
 from reconciler.fleet import tables
 from reconciler.fleet.rows import describe_reading, make_table, write_specs, write_state
-from reconciler.model.cluster import Broker, ClusterState, Guards, TopicSpec, TopicState
-from reconciler.model.moves import (
-    MIN_INSYNC,
+from reconciler.model.cluster import (
+    Broker,
+    ClusterState,
+    Guards,
     LogDirectory,
     RateSource,
     Reassignment,
     ThrottleRate,
     ThrottleSide,
+    TopicSpec,
+    TopicState,
 )
+from reconciler.model.moves import MIN_INSYNC
 from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:

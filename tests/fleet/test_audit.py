@@ -18,8 +18,7 @@ from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, Concern
 from reconciler.fleet.audit.topics import make_expectations
 from reconciler.fleet.history.events import EVENT_KINDS
 from reconciler.fleet.rows import make_table
-from reconciler.model.cluster import Broker
-from reconciler.model.moves import LogDirectory, RateSource, ThrottleRate, ThrottleSide
+from reconciler.model.cluster import Broker, LogDirectory, RateSource, ThrottleRate, ThrottleSide
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession

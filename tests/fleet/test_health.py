@@ -16,7 +16,7 @@ from reconciler.fleet.health import (
     find_unhealthy_topics,
     judge_health,
 )
-from reconciler.model.moves import LogDirectory
+from reconciler.model.cluster import LogDirectory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

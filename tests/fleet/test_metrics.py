@@ -21,7 +21,7 @@ from reconciler.fleet.rows import write_specs
 from reconciler.metrics.catalogue import METRICS
 from reconciler.metrics.health import PROBLEMS, count_problems
 from reconciler.metrics.text import render_metrics
-from reconciler.model.moves import LogDirectory
+from reconciler.model.cluster import LogDirectory
 
 if TYPE_CHECKING:
     from pathlib import Path

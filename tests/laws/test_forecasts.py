@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shorthand import HERE, brokers, cluster, topic
 
-from reconciler.model.cluster import ClusterState
-from reconciler.model.moves import LogDirectory, MovePolicy, PlannedMoves
+from reconciler.model.cluster import ClusterState, LogDirectory
+from reconciler.model.moves import MovePolicy, PlannedMoves
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.moves.forecast import forecast_moves, list_row_moves
 from reconciler.planfile.codec import decode_plan, encode_plan

@@ -14,8 +14,8 @@ from reconciler.changes.build import assemble_plan
 from reconciler.changes.topics import diff_topics
 from reconciler.diff.fields import desired_replication
 from reconciler.errors import Location
-from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
-from reconciler.model.moves import MIN_INSYNC, Reassignment
+from reconciler.model.cluster import ClusterState, Reassignment, TopicSpec, TopicState
+from reconciler.model.moves import MIN_INSYNC
 from reconciler.model.steps import steps_of
 from reconciler.moves.plan import assemble_moves
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from worlds import worlds
 
 from reconciler.errors import SnapshotError
-from reconciler.model.moves import LogDirectory
+from reconciler.model.cluster import LogDirectory
 from reconciler.model.steps import is_deletion
 from reconciler.planfile.codec import encode_plan
 from reconciler.planfile.snapshot import decode_snapshot, encode_snapshot

@@ -17,25 +17,24 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from reconciler.errors import ClusterError, Finding, LockLostError
-from reconciler.model.cluster import Broker, ClusterState, TopicState
-from reconciler.model.moves import (
-    MIN_INSYNC,
+from reconciler.model.cluster import (
+    Broker,
+    ClusterState,
     LogDirectory,
-    MovesReading,
-    PartitionState,
     RateSource,
     Reassignment,
     ThrottleList,
     ThrottleRate,
     ThrottleSide,
+    TopicState,
 )
+from reconciler.model.moves import MIN_INSYNC, MovesReading, PartitionState
 from reconciler.model.outcomes import Answer, AnswerKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import Place
+    from reconciler.model.cluster import Place, Replicas
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
 LOST = Answer(AnswerKind.LOST, "REQUEST_TIMED_OUT", "no answer")

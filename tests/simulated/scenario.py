@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING
 from simulated.cluster import KilledError, SimulatedCluster
 
 from reconciler.errors import ClusterError, Location, StalePlanError
-from reconciler.model.cluster import Broker
-from reconciler.model.moves import (
-    MIN_INSYNC,
-    MoveKind,
-    MovePolicy,
-    PlannedDrain,
-    PlannedMoves,
-    ThrottleSide,
-)
+from reconciler.model.cluster import Broker, ThrottleSide
+from reconciler.model.moves import MIN_INSYNC, MoveKind, MovePolicy, PlannedDrain, PlannedMoves
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.moves.running.run import run_moves
 from reconciler.run.ending import Applied
@@ -26,8 +19,7 @@ from reconciler.run.ending import Applied
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import Place
+    from reconciler.model.cluster import Place, Replicas
 
 HERE = Location("topics/shop.yaml", 3)
 EXTRA = "other"

@@ -38,7 +38,8 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reconciler.model.moves import MovesReading, Place
+    from reconciler.model.cluster import Place
+    from reconciler.model.moves import MovesReading
     from reconciler.model.plan import Plan
     from reconciler.moves.running.cancel import Cancel, Cancelled
     from reconciler.run.ending import Ending

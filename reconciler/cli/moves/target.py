@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from reconciler.api.records import RunRecord
     from reconciler.kafka.connection import Connection
-    from reconciler.model.moves import Place, Reassignment
+    from reconciler.model.cluster import Place, Reassignment
     from reconciler.run.ending import Ending
 
 IN_FLIGHT = 2

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet.audit.rules import Check, apply_checks, say
 from reconciler.fleet.audit.topics import TOPIC
-from reconciler.model.moves import RateSource, ThrottleSide
+from reconciler.model.cluster import RateSource, ThrottleSide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from reconciler.fleet.generator.shapes import spell_id
-from reconciler.model.cluster import Broker, ClusterState, TopicState
-from reconciler.model.moves import LogDirectory, RateSource, ThrottleRate, ThrottleSide
+from reconciler.model.cluster import (
+    Broker,
+    ClusterState,
+    LogDirectory,
+    RateSource,
+    ThrottleRate,
+    ThrottleSide,
+    TopicState,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -28,8 +28,8 @@ from reconciler.moves.running.writes import MOST_ROWS, Writes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import MovesReading, Place
+    from reconciler.model.cluster import Place, Replicas
+    from reconciler.model.moves import MovesReading
     from reconciler.model.plan import Plan
     from reconciler.moves.running.rows import Row
     from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reconciler.errors import Finding
-    from reconciler.model.moves import MovesReading, Place
+    from reconciler.model.cluster import Place
+    from reconciler.model.moves import MovesReading
     from reconciler.moves.running.health import Health
     from reconciler.moves.running.notes import Observe
     from reconciler.moves.running.rows import Row, Rows

@@ -16,8 +16,8 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from reconciler.model.cluster import ClusterState
-    from reconciler.model.moves import MovesReading, PartitionState, Place, PlannedMoves
+    from reconciler.model.cluster import ClusterState, Place
+    from reconciler.model.moves import MovesReading, PartitionState, PlannedMoves
 
 NAMED = 3
 

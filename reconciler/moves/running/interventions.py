@@ -11,7 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.errors import ClusterError, Finding, LockLostError
-from reconciler.model.moves import MIN_INSYNC, DefaultRate, RateSource, ThrottleSide
+from reconciler.model.cluster import RateSource, ThrottleSide
+from reconciler.model.moves import MIN_INSYNC, DefaultRate
 from reconciler.model.outcomes import AnswerKind
 from reconciler.moves.decisions import (
     Settlement,

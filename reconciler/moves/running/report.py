@@ -13,7 +13,7 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.model.moves import Place
+    from reconciler.model.cluster import Place
     from reconciler.model.plan import Plan
     from reconciler.moves.running.rows import Row, Rows
     from reconciler.run.ports import ClusterReader

@@ -33,8 +33,8 @@ from reconciler.model.steps import steps_of
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
 
-    from reconciler.model.cluster import Replicas, TopicState
-    from reconciler.model.moves import MovesReading, PartitionState, Place, Reassignment
+    from reconciler.model.cluster import Place, Reassignment, Replicas, TopicState
+    from reconciler.model.moves import MovesReading, PartitionState
     from reconciler.model.plan import Plan
 
 SETTLED_S = 30.0

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from reconciler.model.cluster import ClusterState
-    from reconciler.model.moves import MovesReading, Place, PlannedMoves
+    from reconciler.model.cluster import ClusterState, Place
+    from reconciler.model.moves import MovesReading, PlannedMoves
     from reconciler.model.plan import Plan, PlannedTopic
     from reconciler.moves.running.notes import Observe
     from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.errors import ClusterError, Finding, Severity, StalePlanError
-from reconciler.model.moves import RateSource, ThrottleSide
+from reconciler.model.cluster import RateSource, ThrottleSide
 from reconciler.moves.guards import least_rate, name_rate, refuse_default
 from reconciler.moves.running.notes import skip
 from reconciler.moves.running.rows import RowState
@@ -19,8 +19,8 @@ from reconciler.units import approximate_size
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from reconciler.model.cluster import Broker
-    from reconciler.model.moves import MovesReading, Place, PlannedMoves
+    from reconciler.model.cluster import Broker, Place
+    from reconciler.model.moves import MovesReading, PlannedMoves
     from reconciler.model.plan import Plan
     from reconciler.moves.running.notes import Observe
     from reconciler.moves.running.rows import Row, Rows

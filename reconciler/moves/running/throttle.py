@@ -12,13 +12,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from reconciler.errors import ClusterError, Finding, Severity
-from reconciler.model.moves import (
-    UNLIMITED,
-    DefaultRate,
-    RateSource,
-    ThrottleSide,
-    find_unused_lists,
-)
+from reconciler.model.cluster import RateSource, ThrottleSide
+from reconciler.model.moves import UNLIMITED, DefaultRate, find_unused_lists
 from reconciler.model.outcomes import AnswerKind
 from reconciler.moves.guards import judge_lists
 from reconciler.moves.running.notes import note
@@ -29,7 +24,8 @@ from reconciler.run.events import MovesNote
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from reconciler.model.moves import MovesReading, ThrottleList
+    from reconciler.model.cluster import ThrottleList
+    from reconciler.model.moves import MovesReading
     from reconciler.moves.running.notes import Observe
     from reconciler.moves.running.rows import Row, Rows
     from reconciler.moves.running.writes import Writes

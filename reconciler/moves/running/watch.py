@@ -13,7 +13,8 @@ from reconciler.moves.running.window import find_size
 from reconciler.run.events import MovesNote, MovesWatched
 
 if TYPE_CHECKING:
-    from reconciler.model.moves import Forecast, MovesReading, Place
+    from reconciler.model.cluster import Place
+    from reconciler.model.moves import Forecast, MovesReading
     from reconciler.moves.running.notes import Observe
     from reconciler.moves.running.rows import Row, Rows
 

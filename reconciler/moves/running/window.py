@@ -21,7 +21,8 @@ from reconciler.units import approximate_duration, approximate_size, count
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from reconciler.model.moves import Forecast, MovePolicy, MovesReading, Place
+    from reconciler.model.cluster import Place
+    from reconciler.model.moves import Forecast, MovePolicy, MovesReading
     from reconciler.moves.running.health import Health
     from reconciler.moves.running.notes import Observe
     from reconciler.moves.running.rows import Row, Rows

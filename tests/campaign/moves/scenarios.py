@@ -21,7 +21,8 @@ from campaign.moves.traffic import Traffic
 from campaign.moves.world import MIB, SIZES, Ran, planned_rows
 from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.reader import KafkaReader
-from reconciler.model.moves import UNLIMITED, DefaultRate, ThrottleSide
+from reconciler.model.cluster import ThrottleSide
+from reconciler.model.moves import UNLIMITED, DefaultRate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 
     from campaign.moves.traffic import Verdict
     from campaign.moves.world import World
-    from reconciler.model.cluster import Assignment, Replicas
-    from reconciler.model.moves import Reassignment
+    from reconciler.model.cluster import Assignment, Reassignment, Replicas
 
     Rows = Mapping[str, Assignment]
 

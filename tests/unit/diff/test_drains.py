@@ -6,8 +6,7 @@ import pytest
 from shorthand import HERE, cluster, rows, spec, topic
 
 from reconciler.diff.drains import Drain, keep_drained_topics
-from reconciler.model.cluster import TopicSpec
-from reconciler.model.moves import Reassignment
+from reconciler.model.cluster import Reassignment, TopicSpec
 
 DRAIN = Drain(frozenset({3}), HERE)
 

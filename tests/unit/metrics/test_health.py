@@ -9,7 +9,7 @@ import pytest
 from shorthand import brokers, cluster, topic
 
 from reconciler.metrics.health import PROBLEMS, count_problems
-from reconciler.model.moves import LogDirectory
+from reconciler.model.cluster import LogDirectory
 
 if TYPE_CHECKING:
     from reconciler.model.cluster import TopicState

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from readings import FOLLOWER, LEADER, default, listed, move, rate, reading
 
-from reconciler.model.moves import DefaultRate, PartitionState, RateSource, ThrottleRate
+from reconciler.model.cluster import RateSource, ThrottleRate
+from reconciler.model.moves import DefaultRate, PartitionState
 from reconciler.moves.decisions import (
     find_effect,
     find_settlement,
@@ -16,8 +17,7 @@ from reconciler.moves.decisions import (
 from reconciler.moves.throttles import find_leftovers
 
 if TYPE_CHECKING:
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import ThrottleList
+    from reconciler.model.cluster import Replicas, ThrottleList
 
 AFTER = (4, 2, 3)
 

@@ -10,8 +10,8 @@ from shorthand import HERE, brokers, cluster, may_move, rows, said, spec, topic
 
 from reconciler.changes.plan import plan_cluster
 from reconciler.errors import Location, Severity
-from reconciler.model.cluster import Broker
-from reconciler.model.moves import LogDirectory, MoveKind, PlannedDrain, Reassignment
+from reconciler.model.cluster import Broker, LogDirectory, Reassignment
+from reconciler.model.moves import MoveKind, PlannedDrain
 from reconciler.model.plan import Plan, PlannedTopic
 from reconciler.model.steps import has_steps, steps_of
 from reconciler.moves.plan import assemble_moves, plan_moves

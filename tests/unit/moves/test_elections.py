@@ -9,8 +9,7 @@ import pytest
 from shorthand import HERE, cluster, plan, rows, spec, topic
 
 from reconciler.errors import Location, UsageError
-from reconciler.model.cluster import Broker, TopicState
-from reconciler.model.moves import LogDirectory
+from reconciler.model.cluster import Broker, LogDirectory, TopicState
 from reconciler.model.plan import Plan
 from reconciler.model.steps import ElectLeaders, steps_of
 from reconciler.moves.elections import assemble_elections

@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from shorthand import HERE, brokers, cluster, plan, rows, topic
 
-from reconciler.model.moves import (
-    BrokerTraffic,
-    DirectoryPeak,
-    LogDirectory,
-    MovePolicy,
-    PlannedMoves,
-)
+from reconciler.model.cluster import LogDirectory
+from reconciler.model.moves import BrokerTraffic, DirectoryPeak, MovePolicy, PlannedMoves
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.moves import copying
 from reconciler.moves.forecast import find_urgent, forecast_moves, list_row_moves, measure_fullness

@@ -9,16 +9,8 @@ import pytest
 from shorthand import cluster, may_move, spec, topic
 
 from reconciler.errors import Location
-from reconciler.model.moves import (
-    UNLIMITED,
-    DirectoryPeak,
-    Forecast,
-    MovePolicy,
-    RateSource,
-    ThrottleList,
-    ThrottleRate,
-    ThrottleSide,
-)
+from reconciler.model.cluster import RateSource, ThrottleList, ThrottleRate, ThrottleSide
+from reconciler.model.moves import UNLIMITED, DirectoryPeak, Forecast, MovePolicy
 from reconciler.model.plan import Plan
 from reconciler.moves.guards import guard_moves
 from reconciler.moves.plan import assemble_moves, plan_moves

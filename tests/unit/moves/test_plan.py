@@ -10,8 +10,8 @@ from shorthand import HERE, brokers, cluster, may_move, rows, said, spec, topic
 
 from reconciler.changes.plan import plan_cluster
 from reconciler.errors import Finding, Location, Severity, UsageError
-from reconciler.model.cluster import AcceptedChange, Broker, Risk
-from reconciler.model.moves import MIN_INSYNC, LogDirectory, MovePolicy, Reassignment
+from reconciler.model.cluster import AcceptedChange, Broker, LogDirectory, Reassignment, Risk
+from reconciler.model.moves import MIN_INSYNC, MovePolicy
 from reconciler.model.plan import Plan, PlannedTopic, RiskNote
 from reconciler.model.steps import MoveReplicas, ReorderReplicas, steps_of
 from reconciler.moves.plan import assemble_moves, plan_moves
@@ -23,8 +23,7 @@ from reconciler.spec.changes import Changes, ClusterThen
 from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
-    from reconciler.model.cluster import Replicas, TopicSpec, TopicState
-    from reconciler.model.moves import Place
+    from reconciler.model.cluster import Place, Replicas, TopicSpec, TopicState
 
 FOUR = brokers(None, None, None, None)
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())

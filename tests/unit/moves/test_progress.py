@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from readings import BROKERS, FOLLOWER, LEADER, copied, listed, move, rate, reading, sizes
 
-from reconciler.model.cluster import Broker
-from reconciler.model.moves import MovesReading, Reassignment
+from reconciler.model.cluster import Broker, Reassignment
+from reconciler.model.moves import MovesReading
 from reconciler.moves.progress import Cause, MovesReport, measure_moves
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from shorthand import brokers, cluster, may_move, rows, said, spec, topic
 
 from reconciler.api.planning import read_rows
 from reconciler.errors import Location, PlanFileError
-from reconciler.model.moves import LogDirectory
+from reconciler.model.cluster import LogDirectory
 from reconciler.model.plan import Plan
 from reconciler.model.steps import steps_of
 from reconciler.moves.plan import assemble_moves

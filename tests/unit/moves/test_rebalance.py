@@ -10,8 +10,7 @@ import pytest
 from shorthand import brokers, cluster, may_move, rows, said, spec, topic
 
 from reconciler.errors import Finding, Location, Severity, UsageError
-from reconciler.model.cluster import Broker
-from reconciler.model.moves import LogDirectory, Reassignment, ThrottleSide
+from reconciler.model.cluster import Broker, LogDirectory, Reassignment, ThrottleSide
 from reconciler.model.plan import Plan
 from reconciler.model.steps import steps_of
 from reconciler.moves.rebalance import plan_rebalance

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from readings import FOLLOWER, LEADER, default, listed, move, rate, reading
 
-from reconciler.model.moves import RateSource, ThrottleRate
+from reconciler.model.cluster import RateSource, ThrottleRate
 from reconciler.moves.throttles import choose_removals, find_leftovers, name_removals
 
 

@@ -11,8 +11,7 @@ from shorthand import brokers, cluster, rows, said, topic
 
 from reconciler.api.snapshots import read_snapshot, write_snapshot
 from reconciler.errors import Finding, Severity, SnapshotError
-from reconciler.model.cluster import Broker, ClusterState, TopicState
-from reconciler.model.moves import LogDirectory
+from reconciler.model.cluster import Broker, ClusterState, LogDirectory, TopicState
 from reconciler.planfile.snapshot import decode_snapshot, encode_snapshot
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 from shorthand import HERE, brokers, cluster, rows, topic
 
 from reconciler.errors import Finding, Location, Severity
-from reconciler.model.cluster import ClusterState, Risk
-from reconciler.model.moves import Forecast, LogDirectory, MoveKind, MovePolicy, PlannedMoves
+from reconciler.model.cluster import ClusterState, LogDirectory, Risk
+from reconciler.model.moves import Forecast, MoveKind, MovePolicy, PlannedMoves
 from reconciler.model.plan import Plan, PlannedTopic, RiskNote, TopicImage
 from reconciler.moves.forecast import forecast_moves
 from reconciler.show.explain.matrix import build_matrix

@@ -12,7 +12,8 @@ from simulated.cluster import SimulatedCluster
 from simulated.scenario import build_cluster, plan_moves
 
 from reconciler.errors import ClusterError, LockLostError
-from reconciler.model.moves import MIN_INSYNC, ThrottleSide
+from reconciler.model.cluster import ThrottleSide
+from reconciler.model.moves import MIN_INSYNC
 from reconciler.moves.running.cancel import Cancel, Cancelled
 from reconciler.moves.running.interventions import (
     Leases,

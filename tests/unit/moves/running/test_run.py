@@ -10,15 +10,8 @@ from simulated.scenario import EXTRA, Play, build_cluster, find_faults, plan_mov
 
 from reconciler.apply.engine import run_plan
 from reconciler.errors import ClusterError, LockLostError, StalePlanError
-from reconciler.model.moves import (
-    MIN_INSYNC,
-    UNLIMITED,
-    Forecast,
-    LogDirectory,
-    PlannedDrain,
-    RateSource,
-    ThrottleSide,
-)
+from reconciler.model.cluster import LogDirectory, RateSource, ThrottleSide
+from reconciler.model.moves import MIN_INSYNC, UNLIMITED, Forecast, PlannedDrain
 from reconciler.model.outcomes import OutcomeKind
 from reconciler.moves.running import run as engine
 from reconciler.moves.running import window, writes
