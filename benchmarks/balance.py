@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 import reconciler
-from reconciler.sandbox.cluster import start_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 Rows = list[list[int]]
 

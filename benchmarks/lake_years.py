@@ -16,6 +16,7 @@ import shutil
 import tempfile
 import time
 import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -54,8 +55,6 @@ from reconciler.fleet.tracing import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from pyspark.sql import SparkSession
 
 MASTER, MEMORY = "local[2]", "4g"

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,6 @@ from campaign.moves.traffic import Traffic
 from campaign.moves.world import MIB, SIZES, open_world
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from campaign.moves.world import World
 
 Copy = tuple[int, str, int]

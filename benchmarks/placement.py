@@ -9,27 +9,21 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, replace
 from statistics import mean
-from typing import TYPE_CHECKING
 
 from placement_bounds import bound_cluster, bound_takeovers, bound_topics, count_takeovers
 from placement_java import JavaPlacer
 
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Assignment, Broker
 from reconciler.placement.check import check_placement
 from reconciler.placement.measure import measure_balance
 from reconciler.placement.problem import Problem, Wish, count_load
 from reconciler.placement.strategies import STRATEGIES
 
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from reconciler.model.cluster import Assignment
-
-    Rows = Mapping[str, Assignment]
+Rows = Mapping[str, Assignment]
 
 LEGEND = """\
 Columns. topic: leader/replica max − min of the worst topic (in c: of the worst step on the way);

@@ -7,18 +7,13 @@ Each bound is on its own: a placement that reaches one may have to miss another.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from reconciler.placement.problem import count_load
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from reconciler.model.cluster import Assignment, Broker
-    from reconciler.placement.problem import Problem, Wish
+from reconciler.model.cluster import Assignment, Broker
+from reconciler.placement.problem import Problem, Wish, count_load
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import multiprocessing
 import struct
 import tempfile
 import time
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,8 +21,6 @@ from reconciler.sandbox.launch import LOG_SETTINGS, find_java
 from reconciler.sandbox.request import Silence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import numpy as np
 
     Node = tuple[int, str]

@@ -10,22 +10,17 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from random import Random
-from typing import TYPE_CHECKING
 
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Assignment, Broker
 from reconciler.placement.given_rows import prefer_rows
 from reconciler.placement.problem import Problem, Wish, count_load
 from reconciler.placement.strategies import place_replicas
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from reconciler.model.cluster import Assignment
-
-    Rows = Mapping[str, Assignment]
-    Brokers = tuple[Broker, ...]
+Rows = Mapping[str, Assignment]
+Brokers = tuple[Broker, ...]
 
 SHAPES = ((3, 1), (6, 1), (6, 3), (9, 3), (12, 3), (12, 4), (20, 5))
 """Brokers and racks."""

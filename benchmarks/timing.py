@@ -6,13 +6,10 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SIZES = (10, 1_000, 5_000, 10_000)
 LIMIT = [sys.executable, str(Path(__file__).with_name("limit.py"))]

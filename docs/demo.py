@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -17,17 +19,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from stage import Stage, open_stage
 
 import reconciler
+from reconciler.sandbox.cluster import Cluster
 from reconciler.sandbox.record import own_sandbox, write_record
 from reconciler.sandbox.request import EngineName, describe_shape, spread_brokers
 from reconciler.sandbox.supervisor import describe_sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from confluent_kafka import KafkaError, Message
-
-    from reconciler.sandbox.cluster import Cluster
 
 HISTORY = (
     NewTopic(

@@ -7,19 +7,15 @@ neither behind, whether it ends, is interrupted or is killed; only the page is k
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import yaml
 from confluent_kafka.admin import AdminClient, NewTopic
 from stage import ROOT, Stage, open_stage
 
 from reconciler.model.cluster import Broker
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster
 
 PAGE = ROOT / "build" / "demo-fleet.html"
 LAKE, PLANS = "lake", "plans"

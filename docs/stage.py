@@ -13,23 +13,18 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
 
 from reconciler.cli.sandbox import StartProgress
 from reconciler.cli.terminal import fold_to_screen, print_error, show_cursor, wants_colour
 from reconciler.errors import ReconcilerError
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.model.cluster import Broker
+from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.sandbox.paths import DATA, open_run
 from reconciler.styling import strip_colours
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from types import FrameType
-
-    from reconciler.model.cluster import Broker
-    from reconciler.sandbox.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = Path(sys.executable).with_name("reconciler")

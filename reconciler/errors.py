@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from reconciler.rulebook import RULES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 HIDDEN = "***"
 SHORTEST_HIDDEN = 3

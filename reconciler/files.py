@@ -13,13 +13,11 @@ import os
 import re
 import secrets
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from pathlib import Path
+from typing import Any, BinaryIO
 
 READABLE = 0o666  # minus the umask
 

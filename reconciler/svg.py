@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from reconciler.errors import escape_unprintable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Length = float | str
 """Pixels, or a share of the width as in "37.5%"."""

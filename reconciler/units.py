@@ -6,13 +6,10 @@ Only integers with unambiguous units are accepted. An error contains the correct
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
 
 SECOND = 1_000
 MINUTE = 60 * SECOND

@@ -12,8 +12,9 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
@@ -24,9 +25,6 @@ from reconciler.sandbox.jars import fetch_jars, known_releases
 from reconciler.sandbox.launch import LOG_SETTINGS, find_java
 from reconciler.sandbox.request import Silence
 from reconciler.spec.catalogue import parse_version, spell_line
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 CATALOGUES = Path(reconciler.spec.__file__).with_name("catalogues")
 PROGRAM = Path(__file__).with_name("config_def.py")

@@ -6,16 +6,14 @@ import enum
 import inspect
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler import model
 from reconciler.cli.schema import SCHEMAS
 from reconciler.fleet.tables import FACTS, TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 HEAD = """\
 # Glossary

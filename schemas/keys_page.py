@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-from reconciler.spec.declarations import Form, Forms, list_keys
+from reconciler.spec.declarations import Form, Forms, Key, list_keys
 from reconciler.spec.forms import ClustersDocument, TopicDocument
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.spec.declarations import Key
 
 HEAD = """\
 # Keys

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.sandbox.jars import LOCK_FILE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 RELEASES = ("3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0")
 """The newest of each line, oldest first; the last one is the default."""

@@ -9,13 +9,10 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import TYPE_CHECKING
 
+from reconciler.sandbox.cluster import Cluster
 from reconciler.sandbox.container import ContainerCluster
 from reconciler.sandbox.request import BrokerState
-
-if TYPE_CHECKING:
-    from reconciler.sandbox.cluster import Cluster
 
 
 def kill_node(cluster: Cluster, node_id: int) -> None:

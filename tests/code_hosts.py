@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from code_host import TOKEN, Answer, CodeHost, tell_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from code_host import Ask, Talk
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,16 +13,12 @@ import pytest
 from schedule import FilesTogether, rank
 
 from reconciler.errors import forget_secrets
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from moving import Moving
     from xdist.remote import Producer
     from xdist.scheduler.loadscope import LoadScopeScheduling
-
-    from reconciler.sandbox.cluster import Cluster
 
 CLUSTER_FIXTURES = {"cluster3", "cluster6", "moving", "quiet3"}
 TESTS = Path(__file__).parent

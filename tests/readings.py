@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from reconciler.model.cluster import (
     Broker,
@@ -13,9 +14,6 @@ from reconciler.model.cluster import (
     ThrottleSide,
 )
 from reconciler.model.moves import MovesReading
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MIB = 1 << 20
 LEADER, FOLLOWER = ThrottleSide.LEADER, ThrottleSide.FOLLOWER

@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 if TYPE_CHECKING:
-    import pytest
     from xdist.remote import Producer
 
 TESTS = Path(__file__).resolve().parent

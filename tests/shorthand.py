@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.changes.build import assemble_plan
-from reconciler.changes.topics import diff_topics
-from reconciler.errors import Location
-from reconciler.model.cluster import Broker, ClusterState, Guards, TopicSpec, TopicState, TopicUsage
+from reconciler.changes.topics import TopicDiff, diff_topics
+from reconciler.errors import Finding, Location
+from reconciler.model.cluster import (
+    Assignment,
+    Broker,
+    ClusterState,
+    Guards,
+    TopicSpec,
+    TopicState,
+    TopicUsage,
+)
 from reconciler.model.moves import MoveKind, MovePolicy
-from reconciler.show.explain.matrix import build_matrix
+from reconciler.model.plan import Plan
+from reconciler.show.explain.matrix import Matrix, build_matrix
 from reconciler.spec.configs import choose_catalogue
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from reconciler.changes.topics import TopicDiff
-    from reconciler.errors import Finding
-    from reconciler.model.cluster import Assignment
-    from reconciler.model.plan import Plan
-    from reconciler.show.explain.matrix import Matrix
 
 HERE = Location("topics/shop.yaml", 3)
 CATALOGUE = choose_catalogue()

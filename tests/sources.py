@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import reconciler
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGE = Path(reconciler.__file__).parent
 

@@ -13,9 +13,10 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edits import EDITS, Edit
 from jikkou import Jikkou
@@ -27,12 +28,7 @@ from table import render, write_between_markers
 from tool import Missing, Place, Step, Tool
 from topicctl import Topicctl
 
-from reconciler.sandbox.cluster import start_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 TOOLS: tuple[Tool, ...] = (Reconciler(), OpenTofu(), Topicctl(), Jikkou(), KafkaScripts())
 PROPERTIES = {"log.retention.check.interval.ms": "1000"}  # the default of 5 min is long to watch

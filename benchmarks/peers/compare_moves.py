@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,8 +31,6 @@ from tool import Missing, Place
 from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from moves_figures import Look
 
 TOPICS = {

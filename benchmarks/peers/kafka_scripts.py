@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 from confluent_kafka.admin import AdminClient
 from tool import Missing, Place, Step, Topic, find
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 
 class KafkaScripts:

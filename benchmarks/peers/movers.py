@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,12 +15,10 @@ from ours import PROGRAM, Reconciler
 from topicctl import Topicctl, find_topicctl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from campaign.moves.world import World
     from tool import Place
 
-    Run = Callable[..., str]  # runs a command and returns what it said
+    Run = Callable[..., str]
 
 RATE = 1_000_000  # bytes per second and broker; topicctl takes whole megabytes
 POLL_S = 1

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from types import TracebackType
 
 from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, ResourceType
 from kafka.admin import KafkaAdminClient
 from moves_figures import Look, Replica
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from types import TracebackType
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster
 
 SET_BY_SOMEBODY = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG.value,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import (
@@ -17,10 +17,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster
 
 TWO_HOURS_MS = 2 * 60 * 60 * 1000
 CALM_S = 3.0  # a cluster that looks the same for so long has done what it was asked

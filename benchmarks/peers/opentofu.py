@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tool import Missing, Place, Step, Topic, find
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PROVIDER = "terraform-provider-kafka"
 SETTINGS = """\

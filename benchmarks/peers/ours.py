@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tool import Place, Step, Topic
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PROGRAM = str(Path(sys.executable).with_name("reconciler"))
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from reconciler.units import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 # A recorded picture: {"topics": {name: {"partitions", "config", "records"}}, "racks": {id: rack}}.
 Shot = dict[str, Any]

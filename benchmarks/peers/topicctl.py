@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tool import Place, Step, Topic, find
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CLUSTER = """\
 meta: {{name: sandbox, environment: test, region: local}}

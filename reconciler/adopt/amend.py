@@ -9,13 +9,12 @@ from __future__ import annotations
 import io
 import itertools
 import re
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from reconciler.adopt.spelling import ORDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from ruamel.yaml import YAML
 
 _MARKER = re.compile(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)

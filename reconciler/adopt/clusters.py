@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from reconciler.adopt.amend import NotAmendableError, amend_document, set_key
+from reconciler.adopt.profiles import Shared
 from reconciler.adopt.spelling import humanise, render_document, spell_modeline
 from reconciler.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.adopt.profiles import Shared
-    from reconciler.spec.configs import Catalogue
+from reconciler.spec.configs import Catalogue
 
 CLUSTERS_HEADER = """\
 # The clusters, and what their topics inherit.

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.adopt.clusters import describe_shared, write_clusters
 from reconciler.adopt.converters.julie import read_topologies
 from reconciler.adopt.converters.kafka_gitops import read_state_files
 from reconciler.adopt.converters.resources import read_resources
-from reconciler.adopt.converters.source import read_source
+from reconciler.adopt.converters.source import Follow, ForeignTopic, Source, read_source
 from reconciler.adopt.converters.topicctl import read_topicctl
 from reconciler.adopt.desired import MIN_INSYNC, DesiredTopic
-from reconciler.adopt.draft import Adoption
+from reconciler.adopt.draft import Adoption, EstateDraft
 from reconciler.adopt.new_topics import add_documents
 from reconciler.adopt.profiles import choose_profile, extract_shared, list_own_keys
 from reconciler.adopt.spelling import render_topic
-from reconciler.errors import Location, sort_findings
+from reconciler.errors import Finding, Location, sort_findings
 from reconciler.model.cluster import TopicSpec
 from reconciler.spec.clusters import SANDBOX
-from reconciler.spec.configs import choose_catalogue
+from reconciler.spec.configs import Catalogue, choose_catalogue
+from reconciler.spec.estate import Estate
 from reconciler.spec.names import check_name, find_collisions
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from reconciler.adopt.converters.source import Follow, ForeignTopic, Source
-    from reconciler.adopt.draft import EstateDraft
-    from reconciler.errors import Finding
-    from reconciler.spec.configs import Catalogue
-    from reconciler.spec.estate import Estate
 
 TOOLS: Mapping[str, Callable[[Source], None]] = MappingProxyType(
     {

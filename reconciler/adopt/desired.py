@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.diff.fields import drop_overrides, managed_overrides
 from reconciler.diff.refusals import note_left_alone
 from reconciler.errors import Finding, Severity
-from reconciler.model.cluster import EMPTY
+from reconciler.model.cluster import EMPTY, Assignment, ClusterState, TopicState
 from reconciler.model.plan import is_chosen
+from reconciler.spec.configs import Catalogue
 from reconciler.spec.names import check_name, find_collisions
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from reconciler.model.cluster import Assignment, ClusterState, TopicState
-    from reconciler.spec.configs import Catalogue
-
 
 MIN_INSYNC = "min.insync.replicas"
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, show_path
-from reconciler.spec.estate import parse_estate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.errors import Finding
-    from reconciler.spec.estate import Estate
+from reconciler.spec.estate import Estate, parse_estate
 
 
 @dataclass(frozen=True, slots=True)

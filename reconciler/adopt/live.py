@@ -6,32 +6,30 @@ diff that plans use, so an import can promise that the next plan is empty.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from reconciler.adopt.clusters import describe_shared, write_clusters
-from reconciler.adopt.desired import NAMED, drop_look_alikes, list_adoptable, suggest_ignores
-from reconciler.adopt.draft import Adoption
+from reconciler.adopt.desired import (
+    NAMED,
+    DesiredTopic,
+    drop_look_alikes,
+    list_adoptable,
+    suggest_ignores,
+)
+from reconciler.adopt.draft import Adoption, EstateDraft
 from reconciler.adopt.new_topics import add_topics
 from reconciler.adopt.profiles import extract_shared
 from reconciler.adopt.written_topics import restrict_topics, update_topics
-from reconciler.changes.topics import diff_topics
+from reconciler.changes.topics import TopicDiff, diff_topics
 from reconciler.errors import Finding, Location, Severity
+from reconciler.model.cluster import ClusterState
 from reconciler.model.plan import is_chosen
 from reconciler.spec.catalogue import recognise_line, spell_line
 from reconciler.spec.clusters import SANDBOX, ClusterEntry
-from reconciler.spec.configs import choose_catalogue
+from reconciler.spec.configs import Catalogue, choose_catalogue
+from reconciler.spec.estate import Estate
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from reconciler.adopt.desired import DesiredTopic
-    from reconciler.adopt.draft import EstateDraft
-    from reconciler.changes.topics import TopicDiff
-    from reconciler.model.cluster import ClusterState
-    from reconciler.spec.configs import Catalogue
-    from reconciler.spec.estate import Estate
 
 
 @dataclass(frozen=True, slots=True)

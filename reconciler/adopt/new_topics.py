@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 from reconciler.adopt.amend import append_documents
+from reconciler.adopt.desired import DesiredTopic
+from reconciler.adopt.draft import EstateDraft
 from reconciler.adopt.profiles import choose_profile
 from reconciler.adopt.spelling import render_topic, spell_modeline
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from reconciler.adopt.desired import DesiredTopic
-    from reconciler.adopt.draft import EstateDraft
-    from reconciler.spec.configs import Catalogue
-
+from reconciler.spec.configs import Catalogue
 
 SPLIT_FROM = 3_000_000
 """No document is added to a file that would grow beyond this. Units: bytes."""

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from reconciler.adopt.desired import DesiredTopic
 from reconciler.adopt.spelling import humanise
-from reconciler.model.cluster import EMPTY
+from reconciler.model.cluster import EMPTY, TopicSpec
+from reconciler.spec.configs import Catalogue
 from reconciler.units import format_duration, format_size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from reconciler.adopt.desired import DesiredTopic
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.spec.configs import Catalogue
-
 
 Items = frozenset[tuple[str, str]]
 

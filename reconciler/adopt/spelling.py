@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from reconciler.spec.config_docs import Dimension
+from reconciler.spec.configs import Catalogue
 from reconciler.spec.scalars import split_list
 from reconciler.units import format_duration, format_size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.spec.configs import Catalogue
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*|[0-9]+[A-Za-z]+")
 _AMBIGUOUS = re.compile(r"(?i:null|true|false|yes|no|on|off|y|n|nan|inf|[0-9]+e[0-9]*|0[xob].*)")

@@ -6,7 +6,8 @@ A topic of one cluster is amended in its own keys; a topic of several clusters g
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from reconciler.adopt.amend import (
     NotAmendableError,
@@ -15,18 +16,14 @@ from reconciler.adopt.amend import (
     edit_config,
     set_key,
 )
+from reconciler.adopt.desired import DesiredTopic
+from reconciler.adopt.draft import EstateDraft
 from reconciler.adopt.profiles import list_own_configs
 from reconciler.errors import Finding, Severity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from reconciler.adopt.desired import DesiredTopic
-    from reconciler.adopt.draft import EstateDraft
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.spec.configs import Catalogue
-    from reconciler.spec.documents import WrittenTopic
-    from reconciler.spec.estate import Estate
+from reconciler.model.cluster import TopicSpec
+from reconciler.spec.configs import Catalogue
+from reconciler.spec.documents import WrittenTopic
+from reconciler.spec.estate import Estate
 
 _COUNTS = ("partitions", "replication_factor")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,10 @@ from reconciler.api.estate_files import (
     write_texts,
 )
 from reconciler.api.snapshots import read_snapshot, take_snapshot
-from reconciler.errors import UsageError, show_path
+from reconciler.errors import Finding, UsageError, show_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from reconciler.adopt.draft import Adoption, EstateDraft
-    from reconciler.errors import Finding
     from reconciler.model.cluster import ClusterState
 
 _SUFFIXES = {".yaml", ".yml", ".json"}

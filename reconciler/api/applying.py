@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,15 +12,10 @@ from typing import TYPE_CHECKING, Any
 from reconciler.api.auditing import Audit
 from reconciler.api.authors import find_author
 from reconciler.api.connections import open_connection
-from reconciler.api.records import begin_record
-from reconciler.errors import ClusterError, LockHeldError, keep_interrupts
+from reconciler.api.records import ApplyRecord, begin_record
+from reconciler.errors import ClusterError, Finding, LockHeldError, keep_interrupts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from reconciler.api.records import ApplyRecord
-    from reconciler.errors import Finding
     from reconciler.kafka.connection import Connection
     from reconciler.kafka.lock import Waiting
     from reconciler.kafka.reader import KafkaReader

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from reconciler.errors import AuditError, ClusterError, Finding, FindingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
     from reconciler.api.records import RunRecord
     from reconciler.kafka.connection import Connection
     from reconciler.run.ending import Ending

@@ -5,11 +5,8 @@ from __future__ import annotations
 import getpass
 import os
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ACTORS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BUILD_REQUESTEDFOR", "BUILDKITE_BUILD_CREATOR")
 RUNS = ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "BUILD_URL")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from reconciler.errors import Finding
     from reconciler.kafka.connection import Connection
     from reconciler.model.cluster import ClusterState, TopicSpec

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location, UsageError, show_path
 from reconciler.files import write_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _SUFFIXES = (".yaml", ".yml")
 

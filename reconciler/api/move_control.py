@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,8 +14,6 @@ from reconciler.api.auditing import Audit
 from reconciler.errors import LockHeldError, keep_interrupts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
     from reconciler.api.records import RunRecord
     from reconciler.kafka.connection import Connection
     from reconciler.kafka.lock import Waiting

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from reconciler.kafka.connection import Connection
     from reconciler.model.moves import MovesReading
     from reconciler.moves.progress import MovesReport

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.api.connections import find_cluster, open_connection, refuse_other_cluster
+from reconciler.api.connections import (
+    SpecSource,
+    find_cluster,
+    open_connection,
+    refuse_other_cluster,
+)
 from reconciler.api.snapshots import identify_topics, read_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from reconciler.api.connections import SpecSource
     from reconciler.model.cluster import ClusterState, Place, Replicas
     from reconciler.model.plan import Commit, Plan
     from reconciler.placement.weigh import Weigh

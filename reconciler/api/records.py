@@ -7,6 +7,7 @@ and no property of the client, which could be secret.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,8 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from reconciler.api.authors import Author, find_author
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from reconciler.model.moves import MovesReading
     from reconciler.model.plan import Plan
     from reconciler.run.ending import Ending

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,8 +12,6 @@ from typing import TYPE_CHECKING
 from reconciler.model.outcomes import Outcome, OutcomeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-
     from reconciler.kafka.connection import Connection
     from reconciler.kafka.reader import KafkaReader
     from reconciler.model.cluster import ClusterState

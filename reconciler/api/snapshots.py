@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,8 +12,6 @@ from reconciler.api.connections import find_cluster, open_connection
 from reconciler.files import write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from reconciler.model.cluster import ClusterState
     from reconciler.spec.estate import Estate
 

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from reconciler.apply.convergence import compare_views
+from reconciler.apply.convergence import Remaining, compare_views
 from reconciler.changes.deletions import object_to_use
 from reconciler.diff.moving import object_to_min_insync, read_min_insync
 from reconciler.errors import Finding
-from reconciler.model.cluster import EMPTY
-from reconciler.model.steps import Verb, brokers_of, steps_of
+from reconciler.model.cluster import EMPTY, Broker, ClusterState, TopicUsage
+from reconciler.model.plan import Plan, PlannedTopic
+from reconciler.model.steps import Step, Verb, brokers_of, steps_of
 from reconciler.run.checks import say_rack
+from reconciler.run.ports import Clock, ClusterReader
 from reconciler.spec.configs import choose_catalogue
 from reconciler.units import count, describe_value
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.apply.convergence import Remaining
-    from reconciler.model.cluster import Broker, ClusterState, TopicUsage
-    from reconciler.model.plan import Plan, PlannedTopic
-    from reconciler.model.steps import Step
-    from reconciler.run.ports import Clock, ClusterReader
 
 NAMED = 3
 

@@ -9,24 +9,17 @@ before the others know, and disagree for a moment.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reconciler.apply.kinds import kind_of, split_step
 from reconciler.diff.fields import managed_overrides
 from reconciler.errors import ClusterError, Finding
-from reconciler.model.cluster import EMPTY
-from reconciler.model.plan import TopicImage
-from reconciler.model.steps import Verb, is_deletion, steps_of
+from reconciler.model.cluster import EMPTY, Assignment, TopicState
+from reconciler.model.plan import PlannedTopic, TopicImage
+from reconciler.model.steps import Step, Verb, is_deletion, steps_of
+from reconciler.run.ports import Clock, ClusterReader
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.model.cluster import Assignment, TopicState
-    from reconciler.model.plan import PlannedTopic
-    from reconciler.model.steps import Step
-    from reconciler.run.ports import Clock, ClusterReader
 
 LAGS_S = (0.5, 1.0, 2.0)  # for configs that arrive after their topic
 

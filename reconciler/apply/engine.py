@@ -21,10 +21,10 @@ What is doubtful is compared up to four times, with `PAUSES_S` between; the last
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 from reconciler.apply.checks import DeletionCheck, find_moved, find_unsynced, recheck_deletions
 from reconciler.apply.convergence import Remaining, compare_slowest_views, compare_views
@@ -34,20 +34,14 @@ from reconciler.diff.guards import list_refusals
 from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError, keep_interrupts
 from reconciler.model.cluster import EMPTY
 from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
-from reconciler.model.steps import Verb, is_deletion, steps_of
+from reconciler.model.plan import Plan, PlannedTopic
+from reconciler.model.steps import Step, Verb, is_deletion, steps_of
 from reconciler.run.checks import find_other_cluster
 from reconciler.run.ending import Applied
 from reconciler.run.events import QuotaExceeded, StepAnswered
-from reconciler.run.ports import Unlocked
+from reconciler.run.ports import Clock, ClusterReader, ClusterWriter, Lease, Unlocked
 from reconciler.side_by_side import run_side_by_side
 from reconciler.units import approximate_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from reconciler.model.plan import Plan, PlannedTopic
-    from reconciler.model.steps import Step
-    from reconciler.run.ports import Clock, ClusterReader, ClusterWriter, Lease
 
 IN_FLIGHT = 3  # also the most requests that a run without its lock may still send
 PAUSES_S = (0.5, 2.0, 8.0)

@@ -6,10 +6,12 @@ MAX_RECORDS_PER_USER_OP); before Kafka 4.4 a CreatePartitions over that was comm
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from reconciler.model.cluster import Replicas, TopicState
 from reconciler.model.plan import TopicImage
 from reconciler.model.steps import (
     STEPS,
@@ -24,11 +26,6 @@ from reconciler.model.steps import (
     Verb,
 )
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from reconciler.model.cluster import Replicas, TopicState
 
 # A broker shows the topics of one request together, and makes their logs before it reads what
 # follows. So everything goes into one request if it fits. If not, the first one is small: while

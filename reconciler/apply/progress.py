@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from reconciler.apply.convergence import Remaining
 from reconciler.apply.kinds import comes_before, kind_of, split_step
 from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
-from reconciler.model.steps import steps_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.apply.convergence import Remaining
-    from reconciler.model.plan import PlannedTopic
-    from reconciler.model.steps import Step
+from reconciler.model.plan import PlannedTopic
+from reconciler.model.steps import Step, steps_of
 
 UNSEEN = "accepted; not every broker was seen to show it"
 REPEAT = "the brokers may still carry it out: run the same command again"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.changes.guards import list_refused_fields
 from reconciler.changes.risks import assess_risks, note_unused, refuse_unaccepted
@@ -12,19 +12,13 @@ from reconciler.changes.topics import TopicDiff
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.fields import managed_overrides
 from reconciler.errors import Finding, Severity
-from reconciler.model.plan import Plan, PlannedTopic, TopicImage, Weighed
+from reconciler.model.cluster import Assignment, Broker, ClusterState
+from reconciler.model.plan import Plan, PlannedTopic, RiskNote, TopicImage, Weighed
 from reconciler.placement.given_rows import prefer_rows
 from reconciler.placement.measure import measure_balance
 from reconciler.placement.problem import Placed, Problem, Wish
 from reconciler.placement.strategies import place_replicas
-from reconciler.placement.weigh import ReplicaWeights
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from reconciler.model.cluster import Assignment, Broker, ClusterState
-    from reconciler.model.plan import RiskNote
-    from reconciler.placement.weigh import Weigh
+from reconciler.placement.weigh import ReplicaWeights, Weigh
 
 OBJECTIONS_NAMED = 3
 

@@ -5,17 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reconciler.errors import Finding
-from reconciler.model.cluster import TopicUsage
+from reconciler.model.cluster import Guards, TopicSpec, TopicState, TopicUsage
 from reconciler.units import describe_value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reconciler.model.cluster import Guards, TopicSpec, TopicState
 
 NAMED = 3
 """The number of consumer groups that a message names; it counts the others."""

@@ -5,19 +5,15 @@ There is no state between plans: the live value determines the remaining steps.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Severity
+from reconciler.model.cluster import TopicSpec
 from reconciler.units import DURATION, SIZE, format_duration, format_size
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.cluster import TopicSpec
-
-    Config = Mapping[str, str]
+Config = Mapping[str, str]
 
 LOCAL_PARTS: Mapping[str, str] = MappingProxyType(
     {"retention.ms": "local.retention.ms", "retention.bytes": "local.retention.bytes"}

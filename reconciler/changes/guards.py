@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from reconciler.changes.topics import TopicDiff
 from reconciler.diff.fields import desired_partitions
 from reconciler.diff.guards import refuse_plan, spell_refused
-from reconciler.errors import Finding
+from reconciler.errors import Finding, Location
+from reconciler.model.cluster import Guards
+from reconciler.model.plan import Plan, RefusedField
 from reconciler.model.steps import steps_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.changes.topics import TopicDiff
-    from reconciler.errors import Location
-    from reconciler.model.cluster import Guards
-    from reconciler.model.plan import Plan, RefusedField
 
 ALWAYS = 5
 """The number of topics that may always change: for few topics, a share means little."""

@@ -6,21 +6,17 @@ replicas are placed, and the guards.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
+from reconciler.model.cluster import TopicSpec
+from reconciler.model.plan import Plan, PlannedTopic
 from reconciler.model.steps import steps_of
 from reconciler.policy.loosening import name_some
 from reconciler.spec.base import list_loosened
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.model.plan import Plan, PlannedTopic
-    from reconciler.spec.changes import Changes
-    from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.changes import Changes
+from reconciler.spec.clusters import ClusterEntry
 
 _PLACING = ("capacity", "drain_brokers", "exclude_brokers", "strategy")
 _MOVING = (*_PLACING, "internal_replication_factor")

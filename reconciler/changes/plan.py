@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from reconciler.changes.build import Placing, assemble_plan
 from reconciler.changes.guards import guard_changes, list_refused_fields, refuse_changes
 from reconciler.changes.rules import judge_changes
-from reconciler.changes.topics import diff_topics, list_left_alone
+from reconciler.changes.topics import TopicDiff, diff_topics, list_left_alone
 from reconciler.diff.guards import check_means
 from reconciler.diff.notes import (
     assume_defaults,
@@ -26,22 +26,15 @@ from reconciler.diff.notes import (
 )
 from reconciler.diff.refusals import note_left_alone
 from reconciler.errors import Finding, Severity, UsageError
-from reconciler.model.plan import DriftedTopic, Scope, is_chosen
+from reconciler.model.cluster import Assignment, ClusterState, TopicSpec
+from reconciler.model.plan import DriftedTopic, Plan, Scope, is_chosen
 from reconciler.model.steps import is_deletion
-from reconciler.placement.weigh import ReplicaWeights
+from reconciler.placement.weigh import ReplicaWeights, Weigh
+from reconciler.spec.changes import Changes
+from reconciler.spec.clusters import ClusterEntry
 from reconciler.spec.rules import PolicyEngine
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.changes.topics import TopicDiff
-    from reconciler.model.cluster import Assignment, ClusterState, TopicSpec
-    from reconciler.model.plan import Plan
-    from reconciler.placement.weigh import Weigh
-    from reconciler.spec.changes import Changes
-    from reconciler.spec.clusters import ClusterEntry
-
-    Assemble = Callable[[Mapping[str, Assignment] | None], Plan]
+Assemble = Callable[[Mapping[str, Assignment] | None], Plan]
 
 SETTINGS = ("capacity", "exclude_brokers", "guards", "strategy")
 """The settings of a cluster on which the plans of all topics are based."""

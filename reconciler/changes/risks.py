@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from reconciler.changes.topics import TopicDiff
 from reconciler.diff.fields import managed_overrides
 from reconciler.errors import Finding, Severity
 from reconciler.model.cluster import Risk
 from reconciler.model.plan import RiskNote
 from reconciler.units import describe_value
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from reconciler.changes.topics import TopicDiff
 
 _RETENTION = ("retention.ms", "retention.bytes")
 

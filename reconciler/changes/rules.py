@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from reconciler.changes.risks import assess_risks
+from reconciler.changes.topics import TopicDiff
 from reconciler.diff.fields import desired_partitions, managed_overrides
 from reconciler.errors import Severity
+from reconciler.model.cluster import ClusterState
 from reconciler.model.plan import Deletion, PlannedTopic, TopicImage
-from reconciler.model.steps import steps_of
+from reconciler.model.steps import Verb, steps_of
 from reconciler.policy.facts import ChangeFacts, TopicFacts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.changes.topics import TopicDiff
-    from reconciler.model.cluster import ClusterState
-    from reconciler.model.steps import Verb
-    from reconciler.policy.rules import Judge
+from reconciler.policy.rules import Judge
 
 
 def judge_changes(

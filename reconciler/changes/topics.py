@@ -7,15 +7,16 @@ Every field that differs becomes a change, a refusal, or a note that it is not m
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.changes.deletions import refuse_deletion
 from reconciler.changes.gradual import lower_gradually
 from reconciler.diff.brokers import PlacementBrokers
 from reconciler.diff.fields import (
+    ConfigEquality,
     FieldChange,
     compare_fields,
     current_fields,
@@ -39,6 +40,7 @@ from reconciler.diff.moving import (
     waits_for_moves,
 )
 from reconciler.diff.refusals import (
+    Allows,
     allow_all,
     check_tier,
     note_not_managed,
@@ -52,19 +54,10 @@ from reconciler.diff.refusals import (
     warn_of_disputed,
 )
 from reconciler.errors import Finding
-from reconciler.model.cluster import Guards
-from reconciler.model.moves import MIN_INSYNC, MoveKind
+from reconciler.model.cluster import Assignment, ClusterState, Guards, TopicSpec, TopicState
+from reconciler.model.moves import MIN_INSYNC, MoveKind, MovePolicy
 from reconciler.model.plan import Deletion
 from reconciler.spec.configs import LAGS, TIERED
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from reconciler.diff.fields import ConfigEquality
-    from reconciler.diff.refusals import Allows
-    from reconciler.model.cluster import Assignment, ClusterState, TopicSpec, TopicState
-    from reconciler.model.moves import MovePolicy
-
 
 NO_GUARDS = Guards()
 

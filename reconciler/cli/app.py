@@ -8,10 +8,11 @@ import importlib
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from keyword import iskeyword
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import click
 
@@ -23,9 +24,6 @@ from reconciler.cli.terminal import (
     show_cursor,
 )
 from reconciler.errors import ReconcilerError, UsageError, keep_interrupts
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 VERBS = MappingProxyType(
     {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,12 +16,12 @@ import click
 from reconciler.api.applying import apply_plan, check_apply
 from reconciler.api.connections import find_cluster
 from reconciler.api.planning import load_estate
-from reconciler.api.records import begin_record
+from reconciler.api.records import ApplyRecord, begin_record
 from reconciler.api.rendering import render_plan
 from reconciler.cli import options
 from reconciler.cli.base import read_branch
 from reconciler.cli.journal import Journal
-from reconciler.cli.planning import Wanted, load_planner
+from reconciler.cli.planning import Planner, Wanted, load_planner
 from reconciler.cli.plans import read_plan, refuse_other_specs
 from reconciler.cli.terminal import (
     ask,
@@ -43,16 +44,12 @@ from reconciler.errors import (
     UsageError,
     escape_unprintable,
 )
+from reconciler.model.plan import Plan
 from reconciler.styling import set_columns
 from reconciler.units import SECOND, count, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from reconciler.api.records import ApplyRecord
-    from reconciler.cli.planning import Planner
     from reconciler.kafka.lock import Waiting
-    from reconciler.model.plan import Plan
     from reconciler.run.ending import Ending
     from reconciler.spec.estate import Estate
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from reconciler.cli.git import LINK, SUBMODULE, Checkout, GitError
+from reconciler.cli.git import LINK, SUBMODULE, Checkout, Entry, GitError
 from reconciler.errors import (
     ClusterError,
     Finding,
@@ -26,11 +26,6 @@ from reconciler.model.cluster import SHORT
 from reconciler.spec.base import Base
 from reconciler.spec.changes import Changes, recall_clusters
 from reconciler.spec.documents import CLUSTERS_FILES, load_clusters
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.cli.git import Entry
 
 _ID_LENGTHS = (40, 64)
 _FILE = re.compile(r"\$\{file:([^}]+)\}")

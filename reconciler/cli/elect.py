@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from reconciler.api.connections import find_cluster
 from reconciler.api.planning import load_estate, plan_elections
+from reconciler.api.rendering import PlanFormat
 from reconciler.cli import options
 from reconciler.cli.plans import PlanFiles, Shown, print_plans
 from reconciler.cli.terminal import working
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.api.rendering import PlanFormat
 
 
 @click.command(cls=options.Command)

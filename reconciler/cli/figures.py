@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.cli.plans import write_whole
-from reconciler.errors import FindingsError, UsageError
+from reconciler.errors import FindingsError, ReconcilerError, UsageError
 from reconciler.metrics.figures import ClusterFigures, list_samples, measure_plan, measure_state
 from reconciler.metrics.text import render_metrics
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from reconciler.cli.planning import Failed, Made, Wanted
-    from reconciler.errors import ReconcilerError
 
 UNNAMED = "error"
 """The rule of an error that names none."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from reconciler.errors import Severity, escape_unprintable
+from reconciler.errors import Finding, Location, Severity, escape_unprintable
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from importlib.metadata import Distribution
     from xml.etree.ElementTree import Element
 
-    from reconciler.errors import Finding, Location
     from reconciler.styling import Paint
 
 RESULTS_TAKEN = 25_000

@@ -8,21 +8,17 @@ from __future__ import annotations
 import os
 import posixpath
 import subprocess
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reconciler.api.estate_files import list_estate_files
 from reconciler.errors import UsageError, escape_unprintable, show_path
 from reconciler.model.cluster import SHORT
 from reconciler.model.plan import Commit
-from reconciler.spec.changes import Changes, recall_clusters
+from reconciler.spec.changes import Changes, ClusterThen, recall_clusters
 from reconciler.spec.documents import CLUSTERS_FILES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from reconciler.spec.changes import ClusterThen
 
 # Messages of git are compared with English words. Reading must not take the lock of the index, and
 # a partial clone must not ask for a password.

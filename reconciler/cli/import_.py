@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,6 @@ from reconciler.errors import UsageError
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from reconciler.adopt.draft import Adoption
 
 _TOOLS = ("jikkou", "julie", "kafka-gitops", "strimzi", "topicctl")

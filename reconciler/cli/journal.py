@@ -8,6 +8,8 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 from reconciler.cli.terminal import fold_to_screen, print_note, show_cursor
@@ -16,9 +18,6 @@ from reconciler.files import open_to_append
 from reconciler.units import approximate_duration, approximate_size, count
 
 if TYPE_CHECKING:
-    from pathlib import Path
-    from types import TracebackType
-
     from rich.progress import Progress, TaskID
 
     from reconciler.api.records import RunRecord

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import click
 
@@ -23,16 +23,11 @@ from reconciler.errors import (
     escape_unprintable,
     show_path,
 )
-from reconciler.spec.documents import CLUSTERS_FILES
+from reconciler.spec.documents import CLUSTERS_FILES, WrittenTopic
 from reconciler.styling import set_columns
 from reconciler.units import count
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.spec.documents import WrittenTopic
-
-    Owned = Mapping[str | None, Sequence[WrittenTopic]]
+Owned = Mapping[str | None, Sequence[WrittenTopic]]
 
 _TEAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _ACCOUNT = re.compile(r"@[A-Za-z0-9][A-Za-z0-9_./-]*|[^@\s#]+@[^@\s#]+")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,16 +11,13 @@ import click
 
 from reconciler.api.rendering import PlanFormat, draw_explanation, explain_topic, render_explanation
 from reconciler.cli import options
-from reconciler.cli.planning import Wanted, load_planner, report_failures
+from reconciler.cli.planning import Made, Planner, Wanted, load_planner, report_failures
 from reconciler.cli.plans import PlanFiles, Shown, print_plans, write_whole
 from reconciler.cli.terminal import screen_width, wants_colour
 from reconciler.errors import UsageError
 from reconciler.model.plan import is_chosen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.cli.planning import Made, Planner
     from reconciler.placement.weigh import Weigh
     from reconciler.show.explain.matrix import Matrix
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.api.connections import find_cluster
@@ -14,19 +16,15 @@ from reconciler.cli.git import GitError, read_commit
 from reconciler.cli.plans import read_accepted, read_approval
 from reconciler.cli.terminal import print_error, print_note, working
 from reconciler.errors import ClusterError, Finding, ReconcilerError, Severity, UsageError
-from reconciler.model.plan import list_unmatched
+from reconciler.model.cluster import ClusterState
+from reconciler.model.plan import Commit, Plan, list_unmatched
+from reconciler.spec.base import Base
+from reconciler.spec.changes import Changes
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from reconciler.model.cluster import ClusterState
-    from reconciler.model.plan import Commit, Plan
     from reconciler.placement.weigh import Weigh
     from reconciler.planfile.approval import Approval
-    from reconciler.spec.base import Base
-    from reconciler.spec.changes import Changes
     from reconciler.spec.estate import Estate
 
 AT_ONCE = 8

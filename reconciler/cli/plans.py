@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,11 +20,9 @@ from reconciler.cli.terminal import fold_width, print_annotations, print_note, w
 from reconciler.errors import Finding, FindingsError, UsageError
 from reconciler.files import open_to_append, write_file
 from reconciler.model.cluster import SHORT
+from reconciler.model.plan import Commit, Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.model.plan import Commit, Plan
     from reconciler.planfile.accepted import Accepted
     from reconciler.planfile.approval import Approval
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from reconciler.api.planning import load_estate, plan_rebalance, read_for_moves
+from reconciler.api.rendering import PlanFormat
 from reconciler.cli import options
 from reconciler.cli.plans import check_out, offer_plan
 from reconciler.cli.terminal import working
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.api.rendering import PlanFormat
 
 
 def _read_brokers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,15 +20,12 @@ from reconciler.cli.plans import read_plan
 from reconciler.cli.sandbox import StartProgress
 from reconciler.cli.terminal import print_note, wants_colour, working
 from reconciler.errors import RefusedPlanError, UsageError
-from reconciler.model.plan import is_chosen
+from reconciler.model.cluster import ClusterState
+from reconciler.model.plan import Plan, is_chosen
+from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reconciler.model.cluster import ClusterState
-    from reconciler.model.plan import Plan
     from reconciler.rehearse.rehearsal import Rehearsal
-    from reconciler.spec.clusters import ClusterEntry
 
 ReportFormat = Literal["text", "json", "markdown"]
 INTERRUPTED = 130

@@ -17,10 +17,10 @@ from reconciler.cli.options import Command, cluster_option, estate_argument
 from reconciler.cli.plans import read_accepted, read_plan, write_whole
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError, WebhookError
+from reconciler.model.plan import Plan
 
 if TYPE_CHECKING:
     from reconciler.codehost.progress import Present
-    from reconciler.model.plan import Plan
 
 WAITING = 2
 

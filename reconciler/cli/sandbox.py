@@ -12,6 +12,7 @@ import click
 from reconciler.cli import options
 from reconciler.cli.terminal import can_redraw, paint, print_note, wants_colour
 from reconciler.errors import UsageError
+from reconciler.model.cluster import Broker
 from reconciler.sandbox.control import (
     bring_up_sandbox,
     look_after,
@@ -21,9 +22,11 @@ from reconciler.sandbox.control import (
     take_down_sandbox,
 )
 from reconciler.sandbox.jars import find_release, known_releases
+from reconciler.sandbox.record import SandboxRecord
 from reconciler.sandbox.request import (
     BrokerState,
     EngineName,
+    SandboxHealth,
     describe_shape,
     read_shape,
     spread_brokers,
@@ -33,10 +36,6 @@ from reconciler.units import count
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-    from reconciler.model.cluster import Broker
-    from reconciler.sandbox.record import SandboxRecord
-    from reconciler.sandbox.request import SandboxHealth
 
 DEFAULT_BROKERS = 3
 COLOURS = {

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from reconciler.cli.options import Command
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 def _topic() -> dict[str, Any]:

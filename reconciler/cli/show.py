@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.api.rendering import PlanFormat
 from reconciler.cli.options import Command, plan_format_option, unmanaged_option
 from reconciler.cli.plans import Shown, print_plans, read_plan
-
-if TYPE_CHECKING:
-    from reconciler.api.rendering import PlanFormat
 
 
 @click.command(cls=Command)

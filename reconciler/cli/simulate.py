@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -15,6 +16,7 @@ from reconciler.api.snapshots import read_snapshot
 from reconciler.cli.options import Command
 from reconciler.errors import UsageError
 from reconciler.model.cluster import Broker
+from reconciler.placement.weigh import Weigh
 from reconciler.simulate.cluster import (
     AddBrokers,
     LoseBroker,
@@ -34,11 +36,6 @@ from reconciler.simulate.compare import (
 )
 from reconciler.simulate.text import list_comparison, list_counts, render_comparison, render_counts
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from reconciler.placement.weigh import Weigh
 
 F = TypeVar("F", bound="Callable[..., Any]")
 

@@ -11,16 +11,14 @@ import errno
 import os
 import shutil
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import Any, TextIO, cast
 
 import click
 
 from reconciler.errors import escape_commands
 from reconciler.styling import ERASE_LINE, SHOW_CURSOR, Paint, fold_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 
 class GuardedStream:

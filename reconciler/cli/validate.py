@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,14 +19,10 @@ from reconciler.cli.findings import (
 )
 from reconciler.cli.options import Command, estate_argument
 from reconciler.cli.terminal import choose_paint, paint, print_annotations
-from reconciler.errors import SpecError
+from reconciler.errors import Finding, SpecError
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from reconciler.errors import Finding
     from reconciler.spec.estate import Estate
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from reconciler.cli import options
 from reconciler.cli.figures import describe_made
-from reconciler.cli.planning import Wanted, load_planner
+from reconciler.cli.planning import Made, Planner, Wanted, load_planner
 from reconciler.cli.terminal import print_error, print_note
 from reconciler.errors import ReconcilerError, UsageError, keep_interrupts
 from reconciler.metrics.catalogue import Sample
@@ -21,12 +23,7 @@ from reconciler.metrics.figures import ClusterFigures, list_drift, list_samples
 from reconciler.metrics.text import make_registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from prometheus_client import CollectorRegistry
-
-    from reconciler.cli.planning import Made, Planner
 
 LISTEN = "127.0.0.1:19308"
 """Not 9308, the port of kafka_exporter."""

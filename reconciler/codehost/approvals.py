@@ -7,18 +7,14 @@ by a run that raced with the review or by a person, nobody knows any more what t
 
 from __future__ import annotations
 
-from datetime import UTC
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
 
+from reconciler.codehost.host import CodeHost, Note, PullRequest, Review, Run
 from reconciler.codehost.seals import Seal, read_seal, select_shown
 from reconciler.errors import CodeHostError, Finding
 from reconciler.planfile.approval import Approval, unpack_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-
-    from reconciler.codehost.host import CodeHost, Note, PullRequest, Review, Run
 
 _WAY_OUT = "read the plan of this run, and approve it by its fingerprint, as docs/ci.md says"
 

@@ -7,28 +7,24 @@ a review approves it. From then on it stays as it is, and another plan gets anot
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from reconciler.codehost.approvals import find_newest, find_seen, say_review
+from reconciler.codehost.host import Note, PullRequest, Review, Run
 from reconciler.codehost.overlaps import warn_of_overlaps
 from reconciler.codehost.rest import UnansweredError
 from reconciler.codehost.seals import Seal, digest_alerts, read_seal, select_shown
 from reconciler.errors import UsageError
+from reconciler.model.plan import Plan
+from reconciler.planfile.accepted import Accepted
 from reconciler.planfile.approval import list_new_rows, pack_rows
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.show.fields import keep_fields, pack_fields
 from reconciler.show.markdown.marks import code, fence, prose, tabulate
 from reconciler.show.markdown.page import COMMENT_LIMIT, mark_cluster, render_markdown
 from reconciler.show.view import view_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from reconciler.codehost.host import Note, PullRequest, Review, Run
-    from reconciler.model.plan import Plan
-    from reconciler.planfile.accepted import Accepted
 
 REASON_LIMIT = 20_000
 """The limit of the reason for a missing plan; the run's log has all of it. Units: characters."""

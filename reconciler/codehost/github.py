@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from reconciler.codehost.host import Note, PullRequest, Review
 from reconciler.codehost.rest import Rest
 from reconciler.errors import CodeHostError
 from reconciler.show.markdown.marks import code
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 JOB_ACCOUNT = "github-actions[bot]"
 """The author of what is written with the token that GitHub gives to a job."""

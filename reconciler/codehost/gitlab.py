@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.codehost.host import NEVER, Note, PullRequest, Review
 from reconciler.codehost.rest import Rest
 from reconciler.show.markdown.marks import code
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 _APPROVED = "approved this merge request"
 """The note that GitLab adds; in English, whatever the language of the person."""

@@ -9,33 +9,27 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
 from reconciler.codehost.comments import ROWS_LIMIT, find_marked, link_run, settle_write
-from reconciler.codehost.host import Links
+from reconciler.codehost.host import Links, Note, Run
 from reconciler.codehost.notices import TopicNotice, end_without_apply, notice_apply
 from reconciler.codehost.results import cut, fit_table
 from reconciler.codehost.seals import read_seal, select_shown
-from reconciler.errors import CodeHostError
+from reconciler.errors import CodeHostError, Finding
+from reconciler.model.plan import Plan
 from reconciler.planfile.approval import pack, unpack
-from reconciler.run.ending import Ended
+from reconciler.run.ending import Ended, Ending
 from reconciler.show.fields import unpack_fields
+from reconciler.show.gradual import GradualStep
 from reconciler.show.markdown.marks import code
 from reconciler.show.view import view_plan
 from reconciler.units import count, describe_value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from reconciler.codehost.host import Note, Run
-    from reconciler.errors import Finding
-    from reconciler.model.plan import Plan
-    from reconciler.run.ending import Ending
-    from reconciler.show.gradual import GradualStep
 
 _DONE, _REACHED = "done", "reached"
 _HEADS = ("Topic", "Config", "Step", "Change", "Result", "Left")

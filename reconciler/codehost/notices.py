@@ -7,21 +7,16 @@ is done, have none.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from reconciler.codehost.host import Links
-from reconciler.model.outcomes import OutcomeKind
+from reconciler.errors import Finding
+from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.model.plan import Plan
 from reconciler.run.ending import Ended, Ending
-from reconciler.show.view import view_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reconciler.errors import Finding
-    from reconciler.model.outcomes import Outcome
-    from reconciler.model.plan import Plan
-    from reconciler.show.view import PlanView
+from reconciler.show.view import PlanView, view_plan
 
 About = Literal["apply", "drift"]
 

@@ -6,19 +6,15 @@ a host that does not answer only leaves the warning out.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from reconciler.codehost.host import Run
 from reconciler.codehost.seals import read_seal, select_shown
 from reconciler.errors import CodeHostError
+from reconciler.model.plan import Plan
 from reconciler.show.fields import list_deleted, list_fields, unpack_fields
 from reconciler.show.markdown.marks import code
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from reconciler.codehost.host import Run
-    from reconciler.model.plan import Plan
 
 MOST_REQUESTS = 50
 """The number of open requests to read, the newest first: each costs at least one question."""

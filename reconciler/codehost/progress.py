@@ -8,19 +8,15 @@ hidden last line of the comment with the result holds it, for later runs.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from reconciler.model.cluster import TopicSpec
+from reconciler.model.plan import Plan
 from reconciler.planfile.approval import pack, unpack
-from reconciler.show.fields import asks_for, is_reached, list_differences
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.model.plan import Plan
-    from reconciler.show.fields import Kept
+from reconciler.show.fields import Kept, asks_for, is_reached, list_differences
 
 _LINE = re.compile(r"<!-- reconciler:progress topics=([A-Za-z0-9+/]+=*) -->")
 

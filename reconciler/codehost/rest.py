@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from reconciler.errors import CodeHostError, Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 PAGE = 100
 """The largest page that both hosts return."""

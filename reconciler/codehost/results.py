@@ -7,12 +7,12 @@ brought about what the request asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from reconciler.codehost.approvals import find_approved_seal, find_seen, say_review
+from reconciler.codehost.approvals import Approved, find_approved_seal, find_seen, say_review
 from reconciler.codehost.comments import (
     ROWS_LIMIT,
     find_marked,
@@ -20,28 +20,25 @@ from reconciler.codehost.comments import (
     quote_reason,
     settle_write,
 )
-from reconciler.codehost.host import Links
+from reconciler.codehost.host import CodeHost, Links, Note, PullRequest, Run
 from reconciler.codehost.notices import end_without_apply, notice_apply
-from reconciler.codehost.progress import measure_progress, read_progress, write_progress
-from reconciler.codehost.seals import read_seal, select_shown
+from reconciler.codehost.progress import (
+    Present,
+    Progress,
+    measure_progress,
+    read_progress,
+    write_progress,
+)
+from reconciler.codehost.seals import Seal, read_seal, select_shown
 from reconciler.errors import CodeHostError
+from reconciler.model.plan import Plan
 from reconciler.planfile.codec import fingerprint_plan
-from reconciler.run.ending import Ended
+from reconciler.run.ending import Ended, Ending
 from reconciler.show.fields import compare_fields, list_fields, unpack_fields
 from reconciler.show.markdown.marks import code, prose, tabulate
 from reconciler.show.markdown.page import COMMENT_LIMIT
 from reconciler.show.view import view_plan
 from reconciler.units import approximate_duration, count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from reconciler.codehost.approvals import Approved
-    from reconciler.codehost.host import CodeHost, Note, PullRequest, Run
-    from reconciler.codehost.progress import Present, Progress
-    from reconciler.codehost.seals import Seal
-    from reconciler.model.plan import Plan
-    from reconciler.run.ending import Ending
 
 NAMED = 50
 """The number of topics to name that are as planned; the journal names all."""

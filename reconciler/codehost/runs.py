@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reconciler.codehost.github import JOB_ACCOUNT, GitHub
 from reconciler.codehost.gitlab import GitLab
 from reconciler.codehost.host import Links, PullRequest, Run
 from reconciler.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def find_run(environment: Mapping[str, str]) -> Run:

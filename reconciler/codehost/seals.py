@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
+from reconciler.codehost.host import Note
+from reconciler.errors import Finding
 from reconciler.show.markdown.page import mark_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.codehost.host import Note
-    from reconciler.errors import Finding
 
 _SEAL = re.compile(
     r"<!-- reconciler:planned commit=([0-9a-f]+) fingerprint=([0-9a-f]{64})"

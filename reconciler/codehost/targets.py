@@ -13,26 +13,20 @@ Later steps of a gradual change belong to the approval of its first step. No top
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from reconciler.codehost.approvals import find_approved_seal
 from reconciler.codehost.comments import find_marked
-from reconciler.codehost.progress import read_progress
+from reconciler.codehost.host import CodeHost, Note, PullRequest
+from reconciler.codehost.progress import Progress, read_progress
 from reconciler.codehost.results import mark_result
 from reconciler.codehost.seals import select_shown
 from reconciler.errors import CodeHostError
+from reconciler.model.plan import Plan
 from reconciler.planfile.accepted import Accepted
-from reconciler.show.fields import list_deleted, list_fields, unpack_fields
+from reconciler.show.fields import Fields, list_deleted, list_fields, unpack_fields
+from reconciler.show.gradual import GradualStep
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.codehost.host import CodeHost, Note, PullRequest
-    from reconciler.codehost.progress import Progress
-    from reconciler.model.plan import Plan
-    from reconciler.show.fields import Fields
-    from reconciler.show.gradual import GradualStep
 
 
 def judge_targets(

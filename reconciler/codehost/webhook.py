@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from reconciler.codehost.notices import Notice, TopicNotice
 from reconciler.codehost.rest import Trouble, read_trouble
 from reconciler.errors import (
     Finding,
@@ -20,11 +22,6 @@ from reconciler.errors import (
     escape_unprintable,
     keep_secret,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from reconciler.codehost.notices import Notice, TopicNotice
 
 FORMAT_VERSION = "1.0"
 """The version of the JSON document: a new minor version only adds keys."""

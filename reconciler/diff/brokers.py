@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from reconciler.diff.refusals import allow_all, join_ways, list_factors, name_allowed
+from reconciler.diff.refusals import Allows, allow_all, join_ways, list_factors, name_allowed
 from reconciler.errors import Finding
+from reconciler.model.cluster import Assignment, Broker, TopicSpec
 from reconciler.units import count, name_each
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from reconciler.diff.refusals import Allows
-    from reconciler.model.cluster import Assignment, Broker, TopicSpec
 
 NAMED = 3
 """The number of ineligible brokers named with their reason; the others are counted."""

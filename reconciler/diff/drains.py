@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from reconciler.model.cluster import TopicSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from reconciler.errors import Location
-    from reconciler.model.cluster import Assignment, ClusterState
+from reconciler.errors import Location
+from reconciler.model.cluster import Assignment, ClusterState, TopicSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,15 @@ If a spec omits a field, the field is not managed: both sides omit it.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.abc import MetaPathFinder
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-
-    from reconciler.errors import Finding, Location
-    from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
+from reconciler.errors import Finding, Location
+from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
 
 NOT_MANAGED_KEYS = frozenset(
     {"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"}

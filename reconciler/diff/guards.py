@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from reconciler.errors import Finding, Severity
-from reconciler.model.plan import RefusedField
+from reconciler.model.cluster import ClusterState, TopicSpec
+from reconciler.model.plan import FieldValue, Plan, RefusedField
 from reconciler.model.steps import has_steps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.model.cluster import ClusterState, TopicSpec
-    from reconciler.model.plan import FieldValue, Plan
-    from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.clusters import ClusterEntry
 
 
 def check_means(entry: ClusterEntry, plan: Plan, state: ClusterState) -> Iterator[Finding]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from reconciler.diff.fields import FieldChange
 from reconciler.errors import Finding, Severity
-from reconciler.model.moves import MIN_INSYNC, MoveKind
+from reconciler.model.cluster import TopicSpec, TopicState
+from reconciler.model.moves import MIN_INSYNC, MoveKind, MovePolicy
 from reconciler.units import count, name_each
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from reconciler.diff.fields import FieldChange
-    from reconciler.model.cluster import TopicSpec, TopicState
-    from reconciler.model.moves import MovePolicy
 
 PLAN_MOVES = "reconciler plan --moves"
 NAMED = 5

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from reconciler.diff.drains import raise_internal_topics
 from reconciler.diff.moving import PLAN_MOVES, allow_moves
 from reconciler.errors import Finding, Severity
+from reconciler.model.cluster import ClusterState, TopicSpec
 from reconciler.model.moves import MoveKind
+from reconciler.model.plan import Plan
 from reconciler.model.steps import brokers_of, steps_of
+from reconciler.spec.changes import Changes
+from reconciler.spec.clusters import ClusterEntry
 from reconciler.spec.configs import choose_catalogue
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from reconciler.model.cluster import ClusterState, TopicSpec
-    from reconciler.model.plan import Plan
-    from reconciler.spec.changes import Changes
-    from reconciler.spec.clusters import ClusterEntry
 
 LEFT_SHOWN = 10
 INTERNAL_FACTOR = "internal_replication_factor"

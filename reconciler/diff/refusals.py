@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from reconciler.diff.fields import NOT_MANAGED_KEYS
+from reconciler.diff.fields import NOT_MANAGED_KEYS, FieldChange
 from reconciler.diff.moving import PLAN_MOVES
 from reconciler.errors import Finding, Severity
-from reconciler.model.cluster import TopicSpec
+from reconciler.model.cluster import TopicSpec, TopicState
+from reconciler.spec.configs import Catalogue
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.diff.fields import FieldChange
-    from reconciler.model.cluster import TopicState
-    from reconciler.spec.configs import Catalogue
-
 
 Allows = Callable[[TopicSpec], bool]
 Edit = tuple[str, TopicSpec]

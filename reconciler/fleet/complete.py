@@ -5,20 +5,15 @@ So a damaged file removes only the clusters in it, each with its reason.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
 
 from reconciler.fleet import tables
-from reconciler.fleet.lake.lake import LAKE_ROWS
+from reconciler.fleet.lake.attempts import Published
+from reconciler.fleet.lake.lake import LAKE_ROWS, Lake
 from reconciler.fleet.session import size_shuffles
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame
-
-    from reconciler.fleet.lake.attempts import Published
-    from reconciler.fleet.lake.lake import Lake
-    from reconciler.fleet.tables import LakeTable
+from reconciler.fleet.tables import LakeTable
 
 
 def read_collection(lake: Lake, attempt: Published) -> dict[str, DataFrame]:

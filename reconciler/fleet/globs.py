@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _SET = re.compile(r"\[!?+\]?+[^\]]*\]")
 _NEVER = "(?!)"

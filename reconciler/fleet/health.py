@@ -12,17 +12,14 @@ Counts are of all topics, internal ones too. A count is about partitions, except
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet.lake.attempts import READ
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pyspark.sql import Column, DataFrame
 
 MIN_IN_SYNC = "min.insync.replicas"
 FAULTS = ("offline", "unwritable", "under_replicated")

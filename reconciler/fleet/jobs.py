@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame
 
 from reconciler.fleet import tables
 from reconciler.fleet.audit.audit import Earlier, audit_fleet
@@ -12,7 +15,8 @@ from reconciler.fleet.audit.causes import Pending
 from reconciler.fleet.audit.topics import make_expectations
 from reconciler.fleet.caching import caching, computing
 from reconciler.fleet.complete import read_collection
-from reconciler.fleet.lake.attempts import AUDIT, PLAN, READ, decode_commit, read_time
+from reconciler.fleet.lake.attempts import AUDIT, PLAN, READ, Published, decode_commit, read_time
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.planning import (
     join_tables,
     plan_fleet,
@@ -22,15 +26,7 @@ from reconciler.fleet.planning import (
 )
 from reconciler.fleet.rows import make_table
 from reconciler.fleet.source.kafka_metadata import settle_readings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pyspark.sql import DataFrame
-
-    from reconciler.fleet.lake.attempts import Published
-    from reconciler.fleet.lake.lake import Lake
-    from reconciler.spec.estate import Estate
+from reconciler.spec.estate import Estate
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
 from reconciler.fleet.complete import read_collection
 from reconciler.fleet.health import COUNTS, count_health
 from reconciler.fleet.history.growth import find_drift
-from reconciler.fleet.lake.attempts import AUDIT, PLAN, PLANNED, READ, read_time
+from reconciler.fleet.lake.attempts import AUDIT, PLAN, PLANNED, READ, Published, read_time
+from reconciler.fleet.lake.lake import Lake
 from reconciler.metrics.catalogue import Sample
 from reconciler.metrics.figures import ACTIONS, ClusterFigures, list_samples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from pyspark.sql import DataFrame, Row
-
-    from reconciler.fleet.lake.attempts import Published
-    from reconciler.fleet.lake.lake import Lake
 
 MOST_PLANS = 100
 """The number of plans that drift is followed back to."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from reconciler.fleet.lake.attempts import PLANNED
+from reconciler.model.plan import Plan, RefusedField, TopicImage
 from reconciler.model.steps import Verb, steps_of
 from reconciler.planfile.codec import encode_plan, fingerprint_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.model.plan import Plan, RefusedField, TopicImage
-    from reconciler.show.view import PlanView
+from reconciler.show.view import PlanView
 
 
 def describe_plan(plan: Plan, view: PlanView) -> dict[str, Any]:

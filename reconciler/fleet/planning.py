@@ -8,9 +8,10 @@ Shuffles: once, by cluster; a partition crosses into Python as a row, never as a
 from __future__ import annotations
 
 import gc
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from pyspark.sql.types import ArrayType, StructField, StructType
 
 from reconciler.api.planning import build_moves, build_plan
-from reconciler.errors import FindingsError, ReconcilerError
+from reconciler.errors import Finding, FindingsError, ReconcilerError
 from reconciler.fleet import tables
 from reconciler.fleet.lake.attempts import READ
 from reconciler.fleet.outcome import (
@@ -30,16 +31,11 @@ from reconciler.fleet.outcome import (
 )
 from reconciler.fleet.rows import read_specs, read_state
 from reconciler.fleet.source.kafka_metadata import settle_readings
+from reconciler.model.cluster import ClusterState, TopicSpec
+from reconciler.model.plan import Commit
 from reconciler.show.view import view_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reconciler.errors import Finding
-    from reconciler.model.cluster import ClusterState, TopicSpec
-    from reconciler.model.plan import Commit
-    from reconciler.spec.clusters import ClusterEntry
-    from reconciler.spec.estate import Estate
+from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.estate import Estate
 
 
 def _within(table: tables.LakeTable) -> StructType:

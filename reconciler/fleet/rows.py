@@ -6,20 +6,23 @@ Source: the tables of reconciler.fleet.tables. A state is equal after a round tr
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pydantic import TypeAdapter
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from reconciler.errors import Finding, Location
 from reconciler.fleet import tables
+from reconciler.fleet.tables import LakeTable
 from reconciler.model.cluster import (
     Broker,
     ClusterState,
@@ -31,13 +34,6 @@ from reconciler.model.cluster import (
     TopicSpec,
     TopicState,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from reconciler.fleet.tables import LakeTable
 
 Rows = dict[str, list[Any]]
 

@@ -11,19 +11,14 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reconciler.errors import FleetError, SandboxError
 from reconciler.files import appearing
-from reconciler.sandbox.launch import find_java
+from reconciler.sandbox.launch import Java, find_java
 from reconciler.sandbox.paths import data_directory, isolated_python
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from reconciler.sandbox.launch import Java
 
 VECTOR = "jdk.incubator.vector"
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=240m")

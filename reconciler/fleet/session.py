@@ -8,10 +8,12 @@ import signal
 import sys
 import threading
 import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Self
 
 from reconciler.errors import FleetError, UsageError, say_install
@@ -19,9 +21,6 @@ from reconciler.fleet.runtime import isolated_workers
 from reconciler.sandbox.paths import state_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from types import FrameType
-
     from pyspark.sql import DataFrame, SparkSession
 
 LOCAL = "local[*]"

@@ -15,15 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reconciler.errors import FleetError
 from reconciler.sandbox.paths import isolated_python
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 HOST = "127.0.0.1"
 WORKERS = 2

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from pyspark.sql.types import (
     ArrayType,
@@ -18,10 +18,6 @@ from pyspark.sql.types import (
     StructField,
     StructType,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 TEXT, FLAG, COUNT, AMOUNT = StringType(), BooleanType(), IntegerType(), LongType()
 SHARE = DoubleType()

@@ -11,7 +11,9 @@ So a history is read from all of its parts, by `read_history`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+
+from pyspark.sql import DataFrame
 
 from reconciler.errors import Finding, LakeError
 from reconciler.fleet import tables
@@ -21,18 +23,10 @@ from reconciler.fleet.health import BY_COLLECTION, count_health
 from reconciler.fleet.history.events import find_events
 from reconciler.fleet.history.growth import extend_growth, find_drift, measure_growth, measure_trend
 from reconciler.fleet.history.readings import describe_read_topics, number_readings, pick_rows
-from reconciler.fleet.lake.attempts import HISTORY, PLAN
-from reconciler.fleet.lake.inventory import find_chain, find_last_readings
+from reconciler.fleet.lake.attempts import HISTORY, PLAN, Published
+from reconciler.fleet.lake.inventory import Keeping, find_chain, find_last_readings
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.lake.storage import PARQUET
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pyspark.sql import DataFrame
-
-    from reconciler.fleet.lake.attempts import Published
-    from reconciler.fleet.lake.inventory import Keeping
-    from reconciler.fleet.lake.lake import Lake
 
 AT_ONCE = 10
 """The most collections that one part compares. A first history of many has several parts."""

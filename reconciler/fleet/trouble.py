@@ -5,20 +5,17 @@ from __future__ import annotations
 import errno
 import re
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from py4j.protocol import Py4JError  # failures without an exception of Spark's own
+from pyspark.core.status import StatusTracker
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from reconciler.errors import Finding, FleetError, LakeError
 from reconciler.sandbox.paths import state_directory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from pyspark.core.status import StatusTracker
-    from pyspark.sql import SparkSession
 
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _TASK = re.compile(r"while writing rows to (\S+?)\.?(?:\s|$)")

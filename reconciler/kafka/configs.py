@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import gc
 from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import ConfigResource, ConfigSource, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    ResourceType,
+)
 
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import DENIED, error_of, may_ask_again
 from reconciler.model.cluster import RateSource, ThrottleRate, ThrottleSide
 from reconciler.spec.catalogue import every_key
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from concurrent.futures import Future
-
-    from confluent_kafka.admin import AdminClient, ConfigEntry
 
 BATCH = 100  # measured: larger ones only delay the first answer, and cost memory
 IN_FLIGHT = 8

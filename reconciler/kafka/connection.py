@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Self, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Self, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Node, ThrottleEvent
+from confluent_kafka.admin import AdminClient
 
 from reconciler.errors import ClusterError, Finding, keep_interrupts
 from reconciler.kafka.diagnosis import (
@@ -23,18 +25,9 @@ from reconciler.kafka.errors import (
     name_error,
     refuse_request,
 )
-from reconciler.kafka.probe import Reach, probe_all
-from reconciler.kafka.settings import resolve_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from confluent_kafka import Node, ThrottleEvent
-    from confluent_kafka.admin import AdminClient
-
-    from reconciler.kafka.probe import Listener
-    from reconciler.kafka.settings import ClientSettings
-    from reconciler.spec.clusters import ClusterEntry
+from reconciler.kafka.probe import Listener, Reach, probe_all
+from reconciler.kafka.settings import ClientSettings, resolve_settings
+from reconciler.spec.clusters import ClusterEntry
 
 T = TypeVar("T")
 

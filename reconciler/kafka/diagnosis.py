@@ -8,23 +8,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError
 
-from reconciler.errors import Finding
+from reconciler.errors import Finding, Location
 from reconciler.kafka.errors import error_of
-from reconciler.kafka.probe import Listener, Reach
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from reconciler.errors import Location
-    from reconciler.kafka.probe import Untimely
-    from reconciler.kafka.settings import ClientSettings
+from reconciler.kafka.probe import Listener, Reach, Untimely
+from reconciler.kafka.settings import ClientSettings
 
 _SOURCE = re.compile(r"^(?:\w+://)?(?P<server>[^\s/]+:\d+)/(?P<broker>bootstrap|\d+): ")
 _TIMING = re.compile(r" \(after \d+ms in state \w+\)|, \d+ identical error\(s\) suppressed")

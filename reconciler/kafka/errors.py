@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException
 
 from reconciler.errors import ClusterError, Finding
 from reconciler.model.outcomes import Answer, AnswerKind
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Errors that do not show whether a request took effect. Codes below zero are the client's own,
 # except UNKNOWN_SERVER_ERROR (-1), which a broker sends for an unexpected error. Before Kafka 4.4 a

@@ -16,10 +16,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.errors import (
     FencedInstanceIdError,
@@ -46,9 +47,6 @@ from kafka.protocol.consumer import (
     SyncGroupRequest,
 )
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 REQUEST_MS = 5_000
 NO_GENERATION = -1

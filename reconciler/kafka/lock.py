@@ -11,25 +11,23 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import ClusterError, Finding, LockHeldError, LockLostError, Severity
-from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import UntranslatableError
 from reconciler.kafka.rights import missing_on_group
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client
+from reconciler.run.ports import Lease
 from reconciler.units import SECOND, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from kafka.errors import KafkaError
 
-    from reconciler.kafka.connection import Connection
     from reconciler.kafka.group import GroupClient, Member, Membership
-    from reconciler.run.ports import Lease
 
 GROUP = "reconciler-apply"
 """The lock of apply: whoever holds it may write."""

@@ -8,24 +8,20 @@ and if one is down, all answers are lost.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka import KafkaError
 
 from reconciler.errors import Finding, Severity
+from reconciler.kafka.connection import Connection
 from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
 from reconciler.kafka.rights import name_missing
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client, describe_error
-from reconciler.model.cluster import LogDirectory
+from reconciler.model.cluster import ClusterState, LogDirectory, Place, TopicState
 from reconciler.side_by_side import run_side_by_side
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from reconciler.kafka.connection import Connection
-    from reconciler.model.cluster import ClusterState, Place, TopicState
 
 RATE_INTERVAL_S = 10.0
 """The time between the two readings that give write rates."""

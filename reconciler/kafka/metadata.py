@@ -10,23 +10,18 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Node
+from confluent_kafka.admin import AdminClient, ClusterMetadata, TopicMetadata
 
 from reconciler.kafka.configs import read_configs
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import DENIED
+from reconciler.kafka.settings import ClientSettings
 from reconciler.model.cluster import EMPTY, INTERNAL_TOPICS, TopicState
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from confluent_kafka import Node
-    from confluent_kafka.admin import AdminClient, ClusterMetadata, TopicMetadata
-
-    from reconciler.kafka.settings import ClientSettings
 
 _NOT_THERE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, *DENIED})
 

@@ -7,26 +7,21 @@ empty name of the cluster default, and elects without a timeout of the caller (c
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
 from reconciler.errors import ClusterError, keep_interrupts
 from reconciler.kafka.configs import CORDONED
+from reconciler.kafka.connection import Connection
 from reconciler.kafka.errors import UntranslatableError, read_answer
 from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.second_client import SecondClient, describe_error
-from reconciler.model.cluster import ThrottleSide
-from reconciler.model.moves import DefaultRate
+from reconciler.model.cluster import Place, Replicas, ThrottleList, ThrottleSide
+from reconciler.model.moves import DefaultRate, MovesReading
 from reconciler.model.outcomes import Answer, AnswerKind
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from reconciler.kafka.connection import Connection
-    from reconciler.model.cluster import Place, Replicas, ThrottleList
-    from reconciler.model.moves import MovesReading
 
 REQUEST_MS = 20_000
 OPERATION_MS = 15_000  # for the controller, which answers by then; so less than for the request

@@ -8,15 +8,17 @@ every config of a topic where two are needed.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, Node
+from confluent_kafka.admin import AdminClient, DescribeClusterResult, TopicMetadata
 
 from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.kafka.configs import ASKED_BROKERS, CORDONED, find_cordoned
-from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
 from reconciler.kafka.log_dirs import list_stored, read_directories
 from reconciler.kafka.metadata import read_metadata
@@ -29,7 +31,9 @@ from reconciler.kafka.second_client import (
 )
 from reconciler.model.cluster import (
     Broker,
+    ClusterState,
     LogDirectory,
+    Place,
     RateSource,
     Reassignment,
     ThrottleList,
@@ -38,15 +42,6 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.moves import MovesReading, PartitionState
 from reconciler.side_by_side import run_side_by_side
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from confluent_kafka import Node
-    from confluent_kafka.admin import AdminClient, DescribeClusterResult, TopicMetadata
-
-    from reconciler.kafka.connection import Connection
-    from reconciler.model.cluster import ClusterState, Place
 
 T = TypeVar("T")
 

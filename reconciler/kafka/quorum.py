@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from reconciler.kafka.connection import Connection
 from reconciler.kafka.errors import UntranslatableError
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.kafka.connection import Connection
 
 
 def read_voters(connection: Connection) -> frozenset[int]:

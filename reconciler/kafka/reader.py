@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Node
+from confluent_kafka.admin import AdminClient, TopicMetadata
 
 from reconciler.errors import Finding, Severity
 from reconciler.kafka.configs import (
@@ -18,7 +19,7 @@ from reconciler.kafka.configs import (
     read_broker_configs,
     read_configs,
 )
-from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.lock import object_to_lock
 from reconciler.kafka.log_dirs import RATE_INTERVAL_S, read_sizes
 from reconciler.kafka.metadata import read_metadata, read_topic
@@ -37,16 +38,7 @@ from reconciler.kafka.rights import (
 from reconciler.kafka.second_look import read_in_flight, settle_overrides, settle_rows
 from reconciler.kafka.usage import read_usage
 from reconciler.kafka.views import Views, is_behind, is_uneven
-from reconciler.model.cluster import Broker, ClusterState
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from confluent_kafka import Node
-    from confluent_kafka.admin import AdminClient, TopicMetadata
-
-    from reconciler.kafka.connection import Connection
-    from reconciler.model.cluster import ThrottleRate, TopicState, TopicUsage
+from reconciler.model.cluster import Broker, ClusterState, ThrottleRate, TopicState, TopicUsage
 
 
 class KafkaReader:

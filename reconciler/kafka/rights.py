@@ -6,23 +6,23 @@ plan would create it. So topics that are missing there are requested by name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping
+from enum import Enum
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AclOperation, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import (
+    AclOperation,
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+    TopicDescription,
+)
 
 from reconciler.errors import ClusterError, Finding
 from reconciler.kafka.configs import read_broker_configs
-from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import DENIED, error_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-    from enum import Enum
-
-    from confluent_kafka.admin import AdminClient, TopicDescription
-
-    from reconciler.kafka.connection import Connection
 
 NO_TOPIC = "reconciler.visibility-check"  # hidden if and only if some topics may be
 NAMES_SHOWN = 3

@@ -16,22 +16,18 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from tempfile import NamedTemporaryFile
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from reconciler.kafka.connection import PAUSES_S, REQUEST_S
+from confluent_kafka import Node
+
+from reconciler.kafka.connection import PAUSES_S, REQUEST_S, Connection
 from reconciler.kafka.errors import UntranslatableError
 from reconciler.kafka.probe import Trust
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from confluent_kafka import Node
-
-    from reconciler.kafka.connection import Connection
-    from reconciler.kafka.settings import ClientSettings
+from reconciler.kafka.settings import ClientSettings
 
 T = TypeVar("T")
 

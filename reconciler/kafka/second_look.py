@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.diff.fields import managed_overrides
 from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.kafka.configs import read_configs
+from reconciler.kafka.connection import Connection
 from reconciler.kafka.errors import UntranslatableError
-from reconciler.kafka.views import is_uneven
-from reconciler.model.cluster import Reassignment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from reconciler.kafka.connection import Connection
-    from reconciler.kafka.views import Views
-    from reconciler.model.cluster import Replicas, TopicState
+from reconciler.kafka.views import Views, is_uneven
+from reconciler.model.cluster import Reassignment, Replicas, TopicState
 
 TopicStates = dict[str, "TopicState"]
 

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import sys
 from _thread import start_new_thread
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer, ThrottleEvent
 from confluent_kafka.admin import AdminClient
 
-from reconciler.errors import ClusterError, Finding, keep_secret
+from reconciler.errors import ClusterError, Finding, Location, keep_secret
 from reconciler.kafka.probe import Trust
 from reconciler.spec.client import (
     MalformedReferenceError,
     SecretKind,
+    SecretRef,
     check_ports,
     parse_references,
 )
 from reconciler.spec.client_properties import SECRET_PROPERTIES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from confluent_kafka import KafkaError, ThrottleEvent
-
-    from reconciler.errors import Location
-    from reconciler.spec.client import SecretRef
-    from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.clusters import ClusterEntry
 
 # Quiet, because findings say what matters; `debug` with `log_level` in clusters.yaml wins.
 _DEFAULTS = {"client.id": "reconciler", "log_level": "0"}

@@ -11,15 +11,22 @@ that moves refuses them (NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE).
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AclOperation, OffsetSpec
+from confluent_kafka.admin import (
+    AclOperation,
+    AdminClient,
+    ClusterMetadata,
+    ListOffsetsResultInfo,
+    OffsetSpec,
+)
 
 from reconciler.kafka import lock
-from reconciler.kafka.connection import PAUSES_S, REQUEST_S
+from reconciler.kafka.connection import PAUSES_S, REQUEST_S, Connection
 from reconciler.kafka.errors import UntranslatableError, error_of, may_pass, name_error
 from reconciler.kafka.metadata import read_metadata
 from reconciler.kafka.rights import is_denial
@@ -29,17 +36,6 @@ from reconciler.kafka.second_client import (
     describe_error,
 )
 from reconciler.model.cluster import TopicUsage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from confluent_kafka.admin import (
-        AdminClient,
-        ClusterMetadata,
-        ListOffsetsResultInfo,
-    )
-
-    from reconciler.kafka.connection import Connection
 
 _GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 

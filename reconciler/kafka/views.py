@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Node
 
 from reconciler.errors import ClusterError, keep_interrupts
 from reconciler.kafka.configs import TopicConfigs, read_configs
-from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import UntranslatableError
-from reconciler.kafka.metadata import ClientForAll, ClientPerBroker
+from reconciler.kafka.metadata import BrokerClient, ClientForAll, ClientPerBroker
+from reconciler.model.cluster import Assignment, TopicState
 from reconciler.side_by_side import run_side_by_side
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from confluent_kafka import Node
-
-    from reconciler.kafka.connection import Connection
-    from reconciler.kafka.metadata import BrokerClient
-    from reconciler.model.cluster import Assignment, TopicState
-
-    View = Mapping[str, TopicState]
+View = Mapping[str, TopicState]
 
 _THREADS = 16  # each waits for one broker
 

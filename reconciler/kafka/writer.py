@@ -8,18 +8,20 @@ answer was lost may be sent again.
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from threading import Thread
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from confluent_kafka import ElectionType, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AclOperation,
+    AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
@@ -31,6 +33,7 @@ from confluent_kafka.admin import (
 from reconciler.errors import ClusterError, Finding
 from reconciler.kafka.configs import CORDONED
 from reconciler.kafka.connection import REQUEST_S as READ_S
+from reconciler.kafka.connection import Connection
 from reconciler.kafka.errors import (
     UntranslatableError,
     error_of,
@@ -40,17 +43,17 @@ from reconciler.kafka.errors import (
 from reconciler.kafka.rights import describe_topics, is_denial, missing_on_topic
 from reconciler.kafka.second_client import TIMEOUT_MS, open_second_client
 from reconciler.model.outcomes import Answer, AnswerKind
-from reconciler.model.steps import DeleteTopic, Verb
+from reconciler.model.steps import (
+    ConfigureTopic,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    ExpandTopic,
+    Step,
+    Verb,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from confluent_kafka.admin import AdminClient
-
-    from reconciler.kafka.connection import Connection
-    from reconciler.model.steps import ConfigureTopic, CreateTopic, ElectLeaders, ExpandTopic, Step
-
-    Answers = Mapping[str, Future[Any]]
+Answers = Mapping[str, Future[Any]]
 
 # A broker that hangs costs this time, and the state is read again. What a quota asks to wait is not
 # waited for in a request: it can be minutes, and the answer says how many.

@@ -6,12 +6,10 @@ OpenMetrics and valid Prometheus text, which is what the textfile collector of n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 Source = Literal["plan", "watch", "fleet"]
 """What exports a metric: `plan --metrics`, `watch`, or `fleet metrics`."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.metrics.catalogue import Sample
 from reconciler.metrics.health import count_problems
+from reconciler.model.cluster import ClusterState
+from reconciler.model.plan import Plan
 from reconciler.show.view import view_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reconciler.model.cluster import ClusterState
-    from reconciler.model.plan import Plan
 
 ACTIONS = ("create", "update", "delete", "refuse")
 """What a plan does to a topic that differs from its spec."""

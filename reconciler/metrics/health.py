@@ -6,14 +6,10 @@ test compares the two. Counts are of all topics, internal ones too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from reconciler.model.cluster import ClusterState, TopicState
 from reconciler.model.moves import MIN_INSYNC
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.cluster import ClusterState, TopicState
 
 PROBLEMS = ("offline", "unwritable", "under_replicated", "brokers_down", "directories_offline")
 """What is 0 on a healthy cluster, worst first. The first three count partitions."""

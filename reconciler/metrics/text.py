@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from reconciler.errors import UsageError, say_install
 from reconciler.metrics.catalogue import METRICS, Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric as Family
 

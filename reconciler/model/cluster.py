@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.errors import Finding, Location
+from reconciler.errors import Finding, Location
 
 Replicas = tuple[int, ...]
 """The broker ids of one partition, preferred leader first."""

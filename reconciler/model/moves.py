@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # the documents of plan files have the types of these fields
+from collections.abc import (
+    Iterable,
+    Mapping,  # the documents of plan files have the types of these fields
+)
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from reconciler.errors import Finding
 from reconciler.model.cluster import (
     Broker,
     LogDirectory,
@@ -18,12 +21,6 @@ from reconciler.model.cluster import (
     ThrottleRate,
     ThrottleSide,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.errors import Finding
-
 
 MIN_INSYNC = "min.insync.replicas"
 """The topic config that a run of moves may lower while replicas are copied."""

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 # The documents of plan files have the types of these fields.
 from reconciler.errors import Finding, Location
-from reconciler.model.cluster import Assignment, Broker, Replicas, Risk
+from reconciler.model.cluster import Assignment, Broker, Replicas, Risk, TopicSpec
 from reconciler.model.moves import PlannedMoves
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from reconciler.model.cluster import TopicSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.cluster import Assignment, Replicas
-    from reconciler.model.plan import Plan, PlannedTopic
+from reconciler.model.cluster import Assignment, Replicas
+from reconciler.model.plan import Plan, PlannedTopic
 
 
 class Verb(StrEnum):

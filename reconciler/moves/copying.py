@@ -8,18 +8,14 @@ it has ended, so a plan of many small partitions takes longer.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from reconciler.moves.window import Seats, list_limits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from reconciler.model.moves import MovePolicy
-    from reconciler.moves.window import Limit, RowMove
+from reconciler.model.moves import MovePolicy
+from reconciler.moves.window import Limit, RowMove, Seats, list_limits
 
 MANY = 5_000
 """Of more rows, those that end at nearly the same time end together. That saves most of the CPU."""

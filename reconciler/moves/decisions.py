@@ -5,17 +5,18 @@ What Kafka does is in tests/contract/test_mover.py; the reasons below rest on it
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from reconciler.model.cluster import RateSource, ThrottleList, ThrottleSide
+from reconciler.model.cluster import (
+    RateSource,
+    Reassignment,
+    ThrottleList,
+    ThrottleRate,
+    ThrottleSide,
+)
+from reconciler.model.moves import DefaultRate, MovesReading
 from reconciler.moves.throttles import Leftover, find_leftovers
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from reconciler.model.cluster import Reassignment, ThrottleRate
-    from reconciler.model.moves import DefaultRate, MovesReading
 
 
 @dataclass(frozen=True, slots=True)

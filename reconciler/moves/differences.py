@@ -8,11 +8,12 @@ clusters.yaml or a file of rows.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from reconciler.diff.brokers import PlacementBrokers
 from reconciler.diff.fields import (
+    FieldChange,
     compare_fields,
     current_fields,
     desired_fields,
@@ -26,27 +27,19 @@ from reconciler.diff.moving import (
     name_partitions,
     read_min_insync,
 )
-from reconciler.diff.refusals import allow_all, refuse_change
-from reconciler.errors import Finding, Severity
-from reconciler.model.cluster import ThrottleSide
-from reconciler.model.moves import MIN_INSYNC
+from reconciler.diff.refusals import Allows, allow_all, refuse_change
+from reconciler.errors import Finding, Location, Severity
+from reconciler.model.cluster import (
+    Assignment,
+    ClusterState,
+    Reassignment,
+    Replicas,
+    ThrottleSide,
+    TopicSpec,
+    TopicState,
+)
+from reconciler.model.moves import MIN_INSYNC, MovePolicy
 from reconciler.units import count, name_each
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from reconciler.diff.fields import FieldChange
-    from reconciler.diff.refusals import Allows
-    from reconciler.errors import Location
-    from reconciler.model.cluster import (
-        Assignment,
-        ClusterState,
-        Reassignment,
-        Replicas,
-        TopicSpec,
-        TopicState,
-    )
-    from reconciler.model.moves import MovePolicy
 
 
 @dataclass(frozen=True, slots=True)

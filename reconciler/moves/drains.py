@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding, Severity
+from reconciler.diff.drains import Drain
+from reconciler.errors import Finding, Location, Severity
+from reconciler.model.cluster import Broker, ClusterState, TopicSpec
 from reconciler.model.moves import PlannedDrain
+from reconciler.model.plan import Plan, PlannedTopic
 from reconciler.model.steps import steps_of
 from reconciler.units import count
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from reconciler.diff.drains import Drain
-    from reconciler.errors import Location
-    from reconciler.model.cluster import Broker, ClusterState, TopicSpec
-    from reconciler.model.plan import Plan, PlannedTopic
-
-    Rows = Iterable[Collection[int]]
+Rows = Iterable[Collection[int]]
 
 NAMED = 5
 """The number of topics that a note names; it counts the others."""

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.guards import check_means, refuse_plan
 from reconciler.diff.notes import note_failed_directories
 from reconciler.errors import Finding, Severity, UsageError
-from reconciler.model.cluster import EMPTY
+from reconciler.model.cluster import EMPTY, Assignment, ClusterState, TopicSpec, TopicState
 from reconciler.model.plan import Plan, PlannedTopic, Scope, TopicImage, is_chosen, list_unmatched
 from reconciler.placement.measure import measure_balance
+from reconciler.spec.clusters import ClusterEntry
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from reconciler.model.cluster import Assignment, ClusterState, TopicSpec, TopicState
-    from reconciler.spec.clusters import ClusterEntry
-
 
 OFF_FAILED_DISK = (
     "move its replicas off the failed disk: reconciler rebalance --offline-replicas; or replace "

@@ -7,22 +7,24 @@ directories of the brokers, as they were read. Bytes come from the leader of eac
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, nlargest
 from math import ceil
-from typing import TYPE_CHECKING
 
-from reconciler.model.moves import UNLIMITED, BrokerTraffic, DirectoryPeak, Forecast, read_default
+from reconciler.model.cluster import ClusterState, LogDirectory, Place, TopicState
+from reconciler.model.moves import (
+    UNLIMITED,
+    BrokerTraffic,
+    DirectoryPeak,
+    Forecast,
+    MovePolicy,
+    read_default,
+)
+from reconciler.model.plan import Plan, PlannedTopic
 from reconciler.model.steps import steps_of
 from reconciler.moves.copying import Event, count_followers, play_moves
 from reconciler.moves.window import RowMove, order_moves
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.model.cluster import ClusterState, LogDirectory, Place, TopicState
-    from reconciler.model.moves import MovePolicy
-    from reconciler.model.plan import Plan, PlannedTopic
 
 RESERVE = 1.5
 """The least rate is this many times the writes that share it: the rest is left for copies."""

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding, Severity
-from reconciler.model.cluster import ThrottleSide
-from reconciler.model.moves import UNLIMITED
+from reconciler.errors import Finding, Location, Severity
+from reconciler.model.cluster import ThrottleList, ThrottleSide
+from reconciler.model.moves import (
+    UNLIMITED,
+    DefaultRate,
+    DirectoryPeak,
+    Forecast,
+    MovePolicy,
+    PlannedMoves,
+)
+from reconciler.model.plan import Plan
 from reconciler.units import approximate_size, count, format_size
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-
-    from reconciler.errors import Location
-    from reconciler.model.cluster import ThrottleList
-    from reconciler.model.moves import (
-        DefaultRate,
-        DirectoryPeak,
-        Forecast,
-        MovePolicy,
-        PlannedMoves,
-    )
-    from reconciler.model.plan import Plan
 
 NAMED = 5
 """The number of topics that a message names; it counts the others."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.drains import Drain, keep_drained_topics, raise_internal_topics
@@ -23,9 +23,32 @@ from reconciler.diff.notes import (
     note_unregistered,
 )
 from reconciler.errors import Finding, Severity, UsageError
-from reconciler.model.cluster import Risk, ThrottleList, ThrottleSide
-from reconciler.model.moves import MIN_INSYNC, PlannedMoves, find_unused_lists, read_default
-from reconciler.model.plan import Plan, PlannedTopic, RiskNote, Scope, TopicImage, is_chosen
+from reconciler.model.cluster import (
+    Assignment,
+    ClusterState,
+    Risk,
+    ThrottleList,
+    ThrottleSide,
+    TopicSpec,
+)
+from reconciler.model.moves import (
+    MIN_INSYNC,
+    DefaultRate,
+    MovePolicy,
+    PlannedMoves,
+    find_unused_lists,
+    read_default,
+)
+from reconciler.model.plan import (
+    Commit,
+    Plan,
+    PlannedTopic,
+    RefusedField,
+    RiskNote,
+    Scope,
+    TopicImage,
+    is_chosen,
+)
 from reconciler.model.steps import Verb, steps_of
 from reconciler.moves.differences import MoveDiff, diff_moves
 from reconciler.moves.drains import note_drains, plan_drains
@@ -37,18 +60,11 @@ from reconciler.placement.moving.moves import move_replicas
 from reconciler.placement.moving.problem import MoveGoal, MoveProblem, MoveWish
 from reconciler.placement.problem import count_load
 from reconciler.policy.facts import ChangeFacts, TopicFacts
+from reconciler.policy.rules import Judge
+from reconciler.spec.changes import Changes
+from reconciler.spec.clusters import ClusterEntry
 from reconciler.spec.rules import PolicyEngine
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.model.cluster import Assignment, ClusterState, TopicSpec
-    from reconciler.model.moves import DefaultRate, MovePolicy
-    from reconciler.model.plan import Commit, RefusedField
-    from reconciler.policy.rules import Judge
-    from reconciler.spec.changes import Changes
-    from reconciler.spec.clusters import ClusterEntry
 
 NAMED = 5
 """The number of topics that a note names; it counts the others."""

@@ -7,19 +7,14 @@ offset lag is 0 all along, since it is counted from its own high watermark.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from reconciler.model.cluster import Broker, ThrottleSide
+from reconciler.model.cluster import Broker, Reassignment, ThrottleSide
+from reconciler.model.moves import MovesReading
 from reconciler.moves.throttles import Leftover, Throttles, find_leftovers
 from reconciler.units import approximate_size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from reconciler.model.cluster import Reassignment
-    from reconciler.model.moves import MovesReading
 
 Replica = tuple[str, int, int]
 """A topic, a partition and a broker."""

@@ -5,26 +5,22 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reconciler.diff.notes import assume_defaults, note_failed_directories, note_unregistered
 from reconciler.errors import Finding, Location, PlanFileError
 from reconciler.files import ReplacedError, load_json
-from reconciler.model.cluster import TopicSpec
+from reconciler.model.cluster import ClusterState, Place, Replicas, TopicSpec
+from reconciler.model.plan import Plan
 from reconciler.moves.differences import diff_moves
 from reconciler.moves.plan import add_cost, allowed_moves, compose_moves, list_notes
+from reconciler.spec.clusters import ClusterEntry
 from reconciler.spec.rules import PolicyEngine
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reconciler.model.cluster import ClusterState, Place, Replicas
-    from reconciler.model.plan import Plan
-    from reconciler.spec.clusters import ClusterEntry
 
 Number = Annotated[int, Field(ge=0, strict=True)]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.notes import (
@@ -17,32 +17,28 @@ from reconciler.diff.notes import (
     note_unregistered,
 )
 from reconciler.errors import Finding, Severity, UsageError
-from reconciler.model.cluster import ThrottleSide, TopicSpec
+from reconciler.model.cluster import (
+    Assignment,
+    Broker,
+    ClusterState,
+    Place,
+    Replicas,
+    ThrottleSide,
+    TopicSpec,
+    TopicState,
+)
 from reconciler.model.moves import MoveKind
-from reconciler.model.plan import Scope, is_chosen, list_unmatched
+from reconciler.model.plan import Plan, Scope, is_chosen, list_unmatched
 from reconciler.model.steps import steps_of
 from reconciler.moves.differences import MoveDiff, diff_moves
 from reconciler.moves.forecast import list_row_moves
 from reconciler.moves.plan import add_cost, allowed_moves, compose_moves, list_notes
+from reconciler.moves.window import RowMove
 from reconciler.placement.bounds import share_evenly
 from reconciler.placement.measure import measure_balance, measure_quality
 from reconciler.placement.moving.problem import MoveGoal
+from reconciler.spec.clusters import ClusterEntry
 from reconciler.units import approximate_size, count, format_size
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.model.cluster import (
-        Assignment,
-        Broker,
-        ClusterState,
-        Place,
-        Replicas,
-        TopicState,
-    )
-    from reconciler.model.plan import Plan
-    from reconciler.moves.window import RowMove
-    from reconciler.spec.clusters import ClusterEntry
 
 NAMED = 5
 """The number of topics that a note names; it counts the others."""

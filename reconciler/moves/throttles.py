@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reconciler.model.cluster import RateSource, ThrottleList, ThrottleRate, ThrottleSide
-from reconciler.model.moves import UNLIMITED, find_unused_lists
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from reconciler.model.moves import DefaultRate, MovesReading
+from reconciler.model.moves import UNLIMITED, DefaultRate, MovesReading, find_unused_lists
 
 
 def say_rate(bytes_per_s: int) -> str:

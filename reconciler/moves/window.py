@@ -6,15 +6,12 @@ The forecast and the run share it, so that a run moves rows as the forecast assu
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from reconciler.model.cluster import Place, Replicas
-    from reconciler.model.moves import MovePolicy
+from reconciler.model.cluster import Place, Replicas
+from reconciler.model.moves import MovePolicy
 
 
 @dataclass(frozen=True, slots=True)

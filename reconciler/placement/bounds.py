@@ -10,20 +10,22 @@ Argument and a bound that is too low: docs/placement.md, "Lower bounds".
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from reconciler.placement.counts import RackRule, plain_squares, squares
+from reconciler.model.cluster import Broker, Replicas
+from reconciler.placement.counts import (
+    ClusterLoad,
+    Demand,
+    RackRule,
+    Sample,
+    plain_squares,
+    squares,
+)
 from reconciler.placement.level_fill import Basin, Region, fill
-from reconciler.placement.next_leaders import NextLeaderBounds
+from reconciler.placement.next_leaders import NextLeaderBounds, NextLeaders
 from reconciler.placement.problem import scale_brokers
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from reconciler.model.cluster import Broker, Replicas
-    from reconciler.placement.counts import ClusterLoad, Demand, Sample
-    from reconciler.placement.next_leaders import NextLeaders
 
 
 class Slack(NamedTuple):

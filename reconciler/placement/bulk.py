@@ -11,12 +11,15 @@ Steps and certificate: docs/placement.md, "Thousands of new topics".
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from reconciler.model.cluster import Assignment
+from reconciler.model.plan import LevelResult
 from reconciler.placement.bounds import bound_next_leaders, cluster_bounds
 from reconciler.placement.bulk_leaders import (
     count_leads,
@@ -26,25 +29,15 @@ from reconciler.placement.bulk_leaders import (
 )
 from reconciler.placement.bulk_next_leaders import change_partners, order_followers
 from reconciler.placement.bulk_rows import wrap_rows
-from reconciler.placement.counts import Counts
+from reconciler.placement.counts import ClusterLoad, Counts, Demand
 from reconciler.placement.flow import place_topic
 from reconciler.placement.joint import JointTopics, has_one_weight, improve, place_jointly
 from reconciler.placement.levels import measure_levels
+from reconciler.placement.next_leaders import NextLeaders
 from reconciler.placement.row_search import RowSearch, place_rows
-from reconciler.placement.topic_groups import best_leaders, group_topics, total_replicas
+from reconciler.placement.topic_groups import TopicGroup, best_leaders, group_topics, total_replicas
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from reconciler.model.cluster import Assignment
-    from reconciler.model.plan import LevelResult
-    from reconciler.placement.counts import ClusterLoad, Demand
-    from reconciler.placement.next_leaders import NextLeaders
-    from reconciler.placement.topic_groups import TopicGroup
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 _IMPROVED_TOPICS = 2_000
 """Limit of topics for the exact search if only level 4 could improve."""

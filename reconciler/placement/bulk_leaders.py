@@ -11,17 +11,13 @@ Proof that the order exists: docs/placement.md, "Thousands of new topics".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from reconciler.placement.topic_groups import TopicGroup
 
-    from reconciler.placement.topic_groups import TopicGroup
-
-    Ints = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 _ROUNDS = 64
 

@@ -10,22 +10,17 @@ The measure, and the argument for paths: docs/placement.md, "Next leaders".
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reconciler.placement.bulk_leaders import first_in_line
 from reconciler.placement.bulk_rows import mix
+from reconciler.placement.next_leaders import NextLeaders
+from reconciler.placement.topic_groups import TopicGroup
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from reconciler.placement.next_leaders import NextLeaders
-    from reconciler.placement.topic_groups import TopicGroup
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 _PARTS = 64
 _WORK = 4_000_000

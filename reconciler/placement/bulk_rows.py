@@ -15,17 +15,14 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from math import gcd
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from reconciler.placement.topic_groups import TopicGroup
 
-    from reconciler.placement.topic_groups import TopicGroup
-
-    Ints = NDArray[np.int64]
-    Words = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
 _ORDERS = 512
 """How many orders of racks and brokers the topics of a group share at most."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reconciler.model.cluster import Assignment, Replicas
-    from reconciler.placement.problem import Problem, Wish
+from reconciler.model.cluster import Assignment, Replicas
+from reconciler.placement.problem import Problem, Wish
 
 
 def check_placement(problem: Problem, placed: Mapping[str, Assignment]) -> tuple[str, ...]:

@@ -10,17 +10,12 @@ partitions last". The tie-breaking: docs/placement.md, "Same input, same plan".
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
-from reconciler.placement.problem import count_load
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from reconciler.placement.problem import Problem, Wish
+from reconciler.placement.problem import Problem, Wish, count_load
 
 _WORD = 2**64 - 1
 

@@ -5,10 +5,8 @@ docs/placement.md, "One topic is a flow".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import TypeVar
 
 A = TypeVar("A", bound=tuple[int, ...])
 """An arc: its source, its target, its price, and whatever else its network keeps."""

@@ -13,15 +13,11 @@ Proof: docs/placement.md, "Several topics".
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from reconciler.placement.counts import Counts, topic_price
+from reconciler.placement.counts import ClusterLoad, Counts, Demand, topic_price
 from reconciler.placement.flow import surround_leaders
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from reconciler.placement.counts import ClusterLoad, Demand
 
 
 class Gate(NamedTuple):

@@ -17,18 +17,14 @@ Network and proof: docs/placement.md, "One topic is a flow".
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from reconciler.placement.counts import Counts
+from reconciler.placement.counts import ClusterLoad, Counts, Demand
 from reconciler.placement.cycles import find_negative_cycle
 from reconciler.placement.level_fill import Basin, Region, fill
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from reconciler.placement.counts import ClusterLoad, Demand
-
-    Price = Callable[[int, int], int]
+Price = Callable[[int, int], int]
 
 _LEADS, _FOLLOWERS, _SINK, _RACKS = 0, 1, 2, 3
 """Hubs by number; rack j is hub `_RACKS + j`."""

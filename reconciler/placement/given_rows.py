@@ -8,20 +8,16 @@ How often: docs/placement.md, "When another request is merged first".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
+from reconciler.model.cluster import Assignment
+from reconciler.model.plan import LevelResult
 from reconciler.placement.check import check_placement
 from reconciler.placement.counts import Counts, list_demands
 from reconciler.placement.levels import measure_levels
 from reconciler.placement.next_leaders import NextLeaderBounds, NextLeaders
-from reconciler.placement.problem import Placed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.cluster import Assignment
-    from reconciler.model.plan import LevelResult
-    from reconciler.placement.problem import Problem
+from reconciler.placement.problem import Placed, Problem
 
 COMPARED = 4
 """The number of levels, from the first one, on which given rows must be as good."""

@@ -11,20 +11,15 @@ Both proofs: docs/placement.md, "Several topics".
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from reconciler.placement.bounds import cluster_bounds
-from reconciler.placement.counts import Counts, topic_price
+from reconciler.placement.counts import ClusterLoad, Counts, Demand, Sample, topic_price
 from reconciler.placement.exchange import leader_gates, level_leaders, level_replicas
 from reconciler.placement.flow import place_topic, surround_leaders
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from reconciler.placement.counts import ClusterLoad, Demand, Sample
-
-    Price = tuple[int, int]
-    Handover = tuple[int, int, int]
+Price = tuple[int, int]
+Handover = tuple[int, int, int]
 
 _PASSES = 8
 """How often all topics are placed anew against the others, at most."""

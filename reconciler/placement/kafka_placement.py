@@ -14,13 +14,11 @@ Measured against ours: docs/placement.md, "What Kafka does".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from reconciler.model.cluster import Assignment, Broker, Replicas
-    from reconciler.placement.problem import Problem
+from reconciler.model.cluster import Assignment, Broker, Replicas
+from reconciler.placement.problem import Problem
 
 _Card = TypeVar("_Card")
 _MASK = (1 << 48) - 1

@@ -12,10 +12,8 @@ Proof of the bisection: docs/placement.md, "Water-filling".
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 _UNBOUND = 2**62
 

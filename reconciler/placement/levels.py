@@ -6,15 +6,10 @@ topics".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from reconciler.model.plan import Level, LevelResult
-from reconciler.placement.counts import topic_price
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.placement.counts import ClusterLoad, Sample
+from reconciler.placement.counts import ClusterLoad, Sample, topic_price
 
 
 def measure_levels(

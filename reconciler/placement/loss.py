@@ -7,14 +7,11 @@ leader election; when that one goes, the next one is its heir.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from reconciler.model.cluster import Assignment, Broker, Replicas, TopicState
+from reconciler.model.cluster import Assignment, Broker, Replicas, TopicState
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import sqrt
-from typing import TYPE_CHECKING
 
+from reconciler.model.cluster import Assignment, Broker, Replicas
 from reconciler.model.plan import Balance, Spread
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from reconciler.model.cluster import Assignment, Broker, Replicas
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,12 @@ An example, the bounds, and the cost in different replica sets: docs/placement.m
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reconciler.model.plan import Level, LevelResult
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.placement.problem import Problem
+from reconciler.placement.problem import Problem
 
 LEVEL_5 = 1 << 48
 """The weight of level 5 next to level 6: one integer holds both prices."""

@@ -9,21 +9,15 @@ The levels, and why squares and not max − min: docs/placement.md, "The problem
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from reconciler.placement.bounds import bound_next_leaders
-from reconciler.placement.counts import list_demands
+from reconciler.placement.counts import Demand, list_demands
 from reconciler.placement.joint import place_jointly
 from reconciler.placement.levels import measure_levels
 from reconciler.placement.next_leaders import NextLeaders
-from reconciler.placement.problem import Placed
+from reconciler.placement.problem import Placed, Problem
 from reconciler.placement.row_search import place_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.placement.counts import Demand
-    from reconciler.placement.problem import Problem
 
 _BULK = 10_000
 """Minimum of new replicas for which numpy is faster, including its import."""

@@ -5,16 +5,13 @@ partitions. Output: the new rows, and the result and lower bound of every level 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from reconciler.model.cluster import Assignment, Broker
-    from reconciler.model.plan import LevelResult
+from reconciler.model.cluster import Assignment, Broker
+from reconciler.model.plan import LevelResult
 
 _UNIT = 2**20
 

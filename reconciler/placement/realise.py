@@ -15,13 +15,8 @@ Proof by induction, which is this algorithm: docs/placement.md, "Counts first, p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from reconciler.placement.next_leaders import arrange
-
-if TYPE_CHECKING:
-    from reconciler.placement.counts import Counts, Demand
-    from reconciler.placement.next_leaders import NextLeaders
+from reconciler.placement.counts import Counts, Demand
+from reconciler.placement.next_leaders import NextLeaders, arrange
 
 
 def realise(demand: Demand, counts: Counts, table: NextLeaders) -> list[list[int]]:

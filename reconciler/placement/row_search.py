@@ -15,18 +15,19 @@ The moves, and how near the bounds they lead: docs/placement.md, "Next leaders".
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from operator import add
-from typing import TYPE_CHECKING
 
-from reconciler.placement.next_leaders import LEVEL_5, arrange
+from reconciler.model.cluster import Assignment
+from reconciler.placement.counts import ClusterLoad, Counts, Demand
+from reconciler.placement.next_leaders import (
+    LEVEL_5,
+    NextLeaderBounds,
+    NextLeaders,
+    Succession,
+    arrange,
+)
 from reconciler.placement.realise import realise
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from reconciler.model.cluster import Assignment
-    from reconciler.placement.counts import ClusterLoad, Counts, Demand
-    from reconciler.placement.next_leaders import NextLeaderBounds, NextLeaders, Succession
 
 _WORK, _WORK_PER_ROW, _MOST_WORK = 2_000, 20, 100_000
 """The number of rows to price: a constant, plus a number for each row, up to a maximum."""

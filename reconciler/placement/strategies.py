@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.placement.check import check_placement
 from reconciler.placement.optimal import place_optimal
 from reconciler.placement.problem import Placed, Problem
 from reconciler.placement.striped import place_striped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 STRATEGIES: Mapping[str, Callable[[Problem], Placed]] = MappingProxyType(
     {"optimal": place_optimal, "striped": lambda problem: Placed(place_striped(problem))}

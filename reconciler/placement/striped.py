@@ -14,14 +14,11 @@ problem").
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.cluster import Assignment, Replicas
-    from reconciler.placement.problem import Problem, Wish
+from reconciler.model.cluster import Assignment, Replicas
+from reconciler.placement.problem import Problem, Wish
 
 
 def place_striped(problem: Problem) -> Mapping[str, Assignment]:

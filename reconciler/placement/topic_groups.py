@@ -11,18 +11,12 @@ of new topics".
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from reconciler.placement.bounds import evenest_replicas, free_slack
-from reconciler.placement.counts import Counts
+from reconciler.placement.bounds import Slack, evenest_replicas, free_slack
+from reconciler.placement.counts import ClusterLoad, Counts, Demand
 from reconciler.placement.level_fill import Basin, Region, fill
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.placement.bounds import Slack
-    from reconciler.placement.counts import ClusterLoad, Demand
 
 _CELLS = 4_000_000
 """Topics times brokers that one group may span at most, so that arrays stay in memory."""

@@ -9,20 +9,17 @@ What plans show of it: docs/placement.md, "Weights and capacities".
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from reconciler.model.cluster import Assignment, ClusterState
 from reconciler.model.plan import Balance, Spread
 from reconciler.placement.problem import count_load
 from reconciler.units import count
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from reconciler.model.cluster import Assignment, ClusterState
-
-    Load = Mapping[int, int]
-    Rows = Iterable[tuple[str, Assignment]]
+Load = Mapping[int, int]
+Rows = Iterable[tuple[str, Assignment]]
 
 Weigh = Literal["count", "size", "rate"]
 

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import zlib
 from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from reconciler.errors import Finding, PlanFileError, Severity
+from reconciler.model.cluster import Assignment
+from reconciler.model.plan import Plan
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.planfile.documents import describe_error
 from reconciler.planfile.plan_document import Sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from reconciler.model.cluster import Assignment
-    from reconciler.model.plan import Plan
 
 MOST_BYTES = 1_000_000
 """The limit of unpacked text: what a comment holds must not fill the memory of a job."""

@@ -10,14 +10,15 @@ covers every field of one file, also those of a newer minor format.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from reconciler.errors import Finding, PlanFileError
 from reconciler.files import DuplicateKeyError, ReplacedError, load_json
+from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.model.steps import brokers_of, steps_of
 from reconciler.planfile.documents import describe_error
 from reconciler.planfile.plan_document import (
@@ -26,11 +27,6 @@ from reconciler.planfile.plan_document import (
     MovePolicyDocument,
     PlanDocument,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 
 
 def encode_plan(plan: Plan) -> str:

@@ -16,19 +16,14 @@ every error, and makes the JSON Schema.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, get_args, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pydantic import ValidationError
-    from pydantic.fields import FieldInfo
-
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic.fields import FieldInfo
 
 OMIT_EMPTY = Field(exclude_if=lambda value: not value)
 """Marks a key that is not written if it is empty, false or null."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import PlainSerializer
 
 from reconciler.errors import Finding
 from reconciler.model.cluster import Broker, RateSource, ThrottleList, ThrottleRate, ThrottleSide
-from reconciler.moves.progress import BrokerTraffic, Cause, Copy, Move
+from reconciler.moves.progress import BrokerTraffic, Cause, Copy, Move, MovesReport
 from reconciler.moves.throttles import Leftover
 from reconciler.planfile.documents import Derived, Document, Held
-
-if TYPE_CHECKING:
-    from reconciler.moves.progress import MovesReport
 
 FORMAT_VERSION = "1.0"
 """Major: a field changed its meaning or is gone. Minor: added fields, which a reader may skip."""

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from pydantic import ValidationError
 
 from reconciler.errors import Finding, Location, SnapshotError
 from reconciler.files import DuplicateKeyError, ReplacedError, load_json
+from reconciler.model.cluster import ClusterState
 from reconciler.planfile.json_locations import locate, spell_path
 from reconciler.planfile.snapshot_document import FORMAT_VERSION, SnapshotDocument, TopicEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.model.cluster import ClusterState
-
 
 MOST_FINDINGS = 50
 """The number of errors shown per file."""

@@ -5,16 +5,14 @@ Only brokers are required: anything else that is missing counts as healthy.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, PlainSerializer, StrictBool, StrictInt, StrictStr
 
 from reconciler.errors import Finding
 from reconciler.model.cluster import INTERNAL_TOPICS, Broker, ClusterState, LogDirectory, TopicState
 from reconciler.planfile.documents import OMIT_EMPTY, Derived, Document, Held
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FORMAT_VERSION = "1.0"
 """Major: a reader refuses an unknown one. Minor: added keys, which a reader leaves out."""

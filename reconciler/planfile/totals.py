@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from reconciler.model.plan import PlannedTopic
 from reconciler.model.steps import steps_of
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from reconciler.model.plan import PlannedTopic
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,13 @@ comprehensions around it can iterate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reconciler.policy.patterns import PatternError, compile_pattern
 from reconciler.units import approximate_size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 ITEM = 64
 """The size of a value without its characters, and what a step reads. Units: bytes."""

@@ -8,18 +8,14 @@ iterations. It limits no memory, so `cost` does. It is imported only if a rule e
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from reconciler.errors import say_install
 from reconciler.policy.cost import Size, any_size, bound_evaluation, measure
-from reconciler.policy.facts import FACTS_OF_CHANGES, FACTS_OF_SPECS, FactType
+from reconciler.policy.facts import FACTS_OF_CHANGES, FACTS_OF_SPECS, Facts, FactType
 from reconciler.policy.policy import Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.policy.facts import Facts
 
 _ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
 _STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -10,15 +11,12 @@ from typing import TYPE_CHECKING
 from reconciler import units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from reconciler.model.cluster import TopicSpec
     from reconciler.model.steps import Verb
 
-    ReadConfig = Callable[[str, str], object]
-    """Converts a config's key and text to its typed value: number, flag, list or text."""
-
-    Facts = Mapping[str, object]
+ReadConfig = Callable[[str, str], object]
+"""Converts a config's key and text to its typed value: number, flag, list or text."""
+Facts = Mapping[str, object]
 
 
 class FactType(StrEnum):

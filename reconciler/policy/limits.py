@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding
+from reconciler.errors import Finding, Location
 from reconciler.units import describe_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.errors import Location
     from reconciler.model.cluster import TopicSpec
     from reconciler.policy.policy import Bounds, Limit, Policy
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reconciler.errors import Severity
-from reconciler.policy.policy import Bounds, Policy
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from reconciler.policy.policy import Limit, PolicyRule
+from reconciler.policy.policy import Bounds, Limit, Policy, PolicyRule
 
 NAMED = 5
 """The number of words of a list to name; the others are counted."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from reconciler.errors import Severity
+from reconciler.errors import Location, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.errors import Location
     from reconciler.policy.patterns import NamePattern
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding
+from reconciler.errors import Finding, Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.errors import Location
     from reconciler.model.cluster import TopicSpec
     from reconciler.policy.policy import Policy
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location
-from reconciler.policy.facts import omit_values, state_change_facts, state_spec_facts
-from reconciler.policy.policy import Subject
+from reconciler.policy.facts import (
+    ChangeFacts,
+    Facts,
+    PolicyCluster,
+    ReadConfig,
+    omit_values,
+    state_change_facts,
+    state_spec_facts,
+)
+from reconciler.policy.policy import PolicyRule, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from reconciler.model.cluster import TopicSpec
     from reconciler.policy.expressions import Expression, ExpressionError
-    from reconciler.policy.facts import ChangeFacts, Facts, PolicyCluster, ReadConfig
-    from reconciler.policy.policy import PolicyRule
 
 _MENTION = re.compile(r"""\bspec\.(?:config\[\s*(['"])([\w.]+)\1\s*\]|(\w+))""")
 

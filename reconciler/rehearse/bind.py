@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Location
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from reconciler.rehearse.setup import Setup
+from reconciler.rehearse.setup import Setup
 
 NOWHERE = Location("the setup", 1)
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from reconciler.diff.fields import managed_overrides
+from reconciler.model.cluster import ClusterState, TopicState
+from reconciler.model.outcomes import Outcome
+from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.model.steps import steps_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.model.cluster import ClusterState, TopicState
-    from reconciler.model.outcomes import Outcome
-    from reconciler.model.plan import Plan, PlannedTopic, TopicImage
-    from reconciler.rehearse.setup import Setup
+from reconciler.rehearse.setup import Setup
 
 
 def compare_found(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from reconciler.rehearse.rehearsal import Rehearsal
 from reconciler.rehearse.text import (
     describe_findings,
     describe_measures,
@@ -13,11 +14,6 @@ from reconciler.rehearse.text import (
 )
 from reconciler.show.markdown.marks import code, prose
 from reconciler.show.view import view_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.rehearse.rehearsal import Rehearsal
 
 MOST_ROWS = 100
 """The most rows of a table and lines of a list; the rest is counted, so that it fits a comment."""

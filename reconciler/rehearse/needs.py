@@ -7,18 +7,13 @@ files, 60 with 7,200 at work 1,938 MB.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
-from reconciler.rehearse.setup import count_added
+from reconciler.model.plan import Plan
+from reconciler.rehearse.setup import Setup, count_added
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.model.plan import Plan
-    from reconciler.rehearse.setup import Setup
 
 PROCESS_MB, BROKER_MB, REPLICA_KB = 240, 25, 25
 PROCESS_FILES, BROKER_FILES, REPLICA_FILES = 70, 30, 1

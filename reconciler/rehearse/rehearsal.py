@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.errors import Finding
-    from reconciler.model.outcomes import Outcome
-    from reconciler.model.plan import Balance, Plan
-    from reconciler.rehearse.setup import Setup
+from reconciler.errors import Finding
+from reconciler.model.outcomes import Outcome
+from reconciler.model.plan import Balance, Plan
+from reconciler.rehearse.setup import Setup
 
 FORMAT_VERSION = "1.0"
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from reconciler.diff.fields import managed_overrides
 from reconciler.errors import Finding, Severity
-from reconciler.model.cluster import EMPTY, Broker
-from reconciler.model.plan import TopicImage
+from reconciler.model.cluster import EMPTY, Broker, ClusterState
+from reconciler.model.plan import Plan, TopicImage
 from reconciler.model.steps import steps_of
 from reconciler.spec.catalogue import parse_version, spell_line
 from reconciler.spec.configs import choose_catalogue
 from reconciler.units import name_each
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.model.cluster import ClusterState
-    from reconciler.model.plan import Plan
 
 MOST_REPLICAS = 10_000
 """The limit of replicas up to which every live topic is set up, not only the planned ones: 20 s."""

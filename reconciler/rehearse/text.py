@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from reconciler.model.outcomes import OutcomeKind
+from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.rehearse.rehearsal import Rehearsal
 from reconciler.show.text import paint_outcome
 from reconciler.show.view import view_plan
 from reconciler.show.wording import describe_shift
 from reconciler.styling import Paint, pad, set_columns
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.model.outcomes import Outcome
-    from reconciler.rehearse.rehearsal import Rehearsal
 
 LABELS = max(map(len, OutcomeKind))
 """The width of the labels in front of topics."""

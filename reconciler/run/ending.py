@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.errors import (
     AuditError,
@@ -19,14 +19,9 @@ from reconciler.errors import (
     UnapprovedPlanError,
     UsageError,
 )
-from reconciler.model.outcomes import OutcomeKind
+from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.run.events import MovesSummary
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.outcomes import Outcome
-    from reconciler.run.events import MovesSummary
 
 
 @dataclass(frozen=True, slots=True)

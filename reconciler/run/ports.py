@@ -5,22 +5,20 @@ Planning only gets a reader, so it cannot write. `reconciler.kafka` implements t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from reconciler.model.cluster import (
-        ClusterState,
-        Place,
-        Replicas,
-        ThrottleList,
-        TopicState,
-        TopicUsage,
-    )
-    from reconciler.model.moves import MovesReading
-    from reconciler.model.outcomes import Answer
-    from reconciler.model.steps import Step
+from reconciler.model.cluster import (
+    ClusterState,
+    Place,
+    Replicas,
+    ThrottleList,
+    TopicState,
+    TopicUsage,
+)
+from reconciler.model.moves import MovesReading
+from reconciler.model.outcomes import Answer
+from reconciler.model.steps import Step
 
 
 class ClusterReader(Protocol):

@@ -13,18 +13,14 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
 from reconciler.files import appearing
 from reconciler.model.cluster import Broker
 from reconciler.sandbox.embedded import EmbeddedCluster
+from reconciler.sandbox.launch import Java, Launch
 from reconciler.sandbox.paths import data_directory
-from reconciler.sandbox.request import NOTHING
-
-if TYPE_CHECKING:
-    from reconciler.sandbox.launch import Java, Launch
-    from reconciler.sandbox.request import ClusterRequest, StartObserver
+from reconciler.sandbox.request import NOTHING, ClusterRequest, StartObserver
 
 TRY_AGAIN_AFTER_S = 24 * 3600
 UNUSED_AFTER_S = 30 * 24 * 3600

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from reconciler.model.cluster import Broker
 from reconciler.sandbox.jars import find_release
 from reconciler.sandbox.paths import open_run
 from reconciler.sandbox.request import (
     NOTHING,
+    BrokerStatus,
     ClusterRequest,
+    ControllerStatus,
     EngineName,
     Silence,
     StartObserver,
@@ -18,13 +23,8 @@ from reconciler.sandbox.request import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from reconciler.model.cluster import Broker
     from reconciler.sandbox.container import ContainerCluster
     from reconciler.sandbox.embedded import EmbeddedCluster
-    from reconciler.sandbox.request import BrokerStatus, ControllerStatus
 
 
 class Cluster(Protocol):

@@ -6,8 +6,9 @@ a restarted broker keeps its address.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import SandboxError
@@ -20,7 +21,7 @@ from reconciler.sandbox.docker_engine import (
 )
 from reconciler.sandbox.engine import PortReservation, StartedCluster, name_node, reserve_listeners
 from reconciler.sandbox.process import tell_death
-from reconciler.sandbox.request import BrokerState
+from reconciler.sandbox.request import BrokerState, ClusterRequest
 from reconciler.sandbox.settings import (
     CONTROLLER,
     MOST_COPIES,
@@ -32,12 +33,7 @@ from reconciler.sandbox.settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from testcontainers.core.container import DockerContainer
-
-    from reconciler.sandbox.request import ClusterRequest
 
 OFFICIAL_IMAGE = "apache/kafka"
 STORAGE = PurePosixPath("/var/lib/kafka/data")

@@ -9,13 +9,16 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.errors import SandboxError
+from reconciler.model.cluster import Broker
 from reconciler.sandbox.paths import isolated_python, state_directory
 from reconciler.sandbox.process import last_trouble
 from reconciler.sandbox.record import (
+    SandboxRecord,
     find_lost_sandbox,
     forget_lost_sandbox,
     is_sandbox_starting,
@@ -27,15 +30,9 @@ from reconciler.sandbox.request import (
     BrokerStatus,
     ControllerStatus,
     SandboxHealth,
+    StartObserver,
     describe_shape,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reconciler.model.cluster import Broker
-    from reconciler.sandbox.record import SandboxRecord
-    from reconciler.sandbox.request import StartObserver
 
 ANSWER_TIMEOUT_S = 180
 END_TIMEOUT_S = 20

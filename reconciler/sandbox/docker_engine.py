@@ -11,15 +11,13 @@ import gc
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.errors import SandboxError, say_install
 from reconciler.sandbox.paths import has_ended, isolated_python
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def find_docker() -> Any:

@@ -8,14 +8,16 @@ be stopped.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from reconciler.errors import SandboxError
 from reconciler.sandbox.engine import PortReservation, StartedCluster, name_node, reserve_listeners
+from reconciler.sandbox.launch import Launch
 from reconciler.sandbox.paths import DATA
 from reconciler.sandbox.process import HostProcess, wait_for_answers
-from reconciler.sandbox.request import BrokerState
+from reconciler.sandbox.request import BrokerState, ClusterRequest
 from reconciler.sandbox.settings import (
     CONTROLLER,
     HOST,
@@ -27,13 +29,6 @@ from reconciler.sandbox.settings import (
     node_properties,
     render_properties,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from reconciler.sandbox.launch import Launch
-    from reconciler.sandbox.request import ClusterRequest
 
 
 class EmbeddedCluster(StartedCluster):

@@ -13,23 +13,18 @@ import socket
 import time
 import uuid
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from reconciler.errors import SandboxError
 from reconciler.sandbox.request import (
     BrokerState,
     BrokerStatus,
+    ClusterRequest,
     ControllerStatus,
     choose_controller_ids,
 )
-from reconciler.sandbox.settings import HOST, PLAINTEXT, ListenerSettings, Node
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from reconciler.sandbox.request import ClusterRequest
-    from reconciler.sandbox.settings import ClusterSettings
+from reconciler.sandbox.settings import HOST, PLAINTEXT, ClusterSettings, ListenerSettings, Node
 
 
 class StartedCluster(ABC):

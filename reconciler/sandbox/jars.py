@@ -16,20 +16,17 @@ import os
 import threading
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from reconciler.errors import SandboxError, say_install
 from reconciler.files import appearing
 from reconciler.sandbox.paths import cache_directory
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.sandbox.request import StartObserver
+from reconciler.sandbox.request import StartObserver
 
 LOCK_FILE = Path(__file__).with_name("jars.json")
 

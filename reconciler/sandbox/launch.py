@@ -11,17 +11,13 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError, say_install
 from reconciler.sandbox.jars import fetch_jars
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.sandbox.request import ClusterRequest, StartObserver
+from reconciler.sandbox.request import ClusterRequest, StartObserver
 
 LOG_SETTINGS = Path(__file__).with_name("log4j.properties")
 HEAP_MB, HEAP_MB_PER_BROKER, HEAP_MB_ISOLATED = 192, 64, 256

@@ -15,14 +15,11 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def cache_directory(name: str) -> Path:

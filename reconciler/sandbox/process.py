@@ -10,15 +10,13 @@ import socket
 import subprocess
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.errors import SandboxError
 from reconciler.sandbox.paths import isolated_python
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 PROGRAM = Path(__file__).with_name("host.py")
 TAIL_BYTES = 1 << 16

@@ -9,18 +9,16 @@ from __future__ import annotations
 import fcntl
 import json
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from reconciler.errors import SandboxError
 from reconciler.files import write_file
 from reconciler.model.cluster import Broker
 from reconciler.sandbox.paths import state_directory
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PROBES = 20
 PROBE_PAUSE_S = 0.05

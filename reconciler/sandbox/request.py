@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from reconciler.errors import SandboxError
 from reconciler.model.cluster import Broker
 from reconciler.planfile.snapshot import decode_snapshot, refuse_file
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 LARGEST_ID = 2**31 - 1
 FIRST_CONTROLLER_ID = 3000

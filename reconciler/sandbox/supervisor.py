@@ -16,20 +16,16 @@ import socketserver
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 from reconciler.errors import ReconcilerError
 from reconciler.model.cluster import Broker
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.sandbox.record import SandboxRecord, own_sandbox, write_record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from types import FrameType
-
-    from reconciler.sandbox.cluster import Cluster
 
 
 class Reporter:

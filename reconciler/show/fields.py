@@ -6,22 +6,19 @@ two differ. Fields approve nothing: they are only shown.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import Field, TypeAdapter
 
 from reconciler.changes.gradual import GRADUAL_KEYS
 from reconciler.diff.fields import desired_partitions
+from reconciler.model.cluster import TopicSpec
+from reconciler.model.plan import Plan, PlannedTopic, RefusedField
 from reconciler.model.steps import Verb, steps_of
 from reconciler.planfile.approval import pack, unpack
 from reconciler.show.wording import FieldView, view_configs, view_step
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.model.plan import Plan, PlannedTopic, RefusedField
 
 Change = tuple[str | None, str | None]
 """A field before and after; None where it is not set."""

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from reconciler.errors import Severity, escape_commands, escape_unprintable
-from reconciler.show.view import view_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.errors import Finding, Location
-    from reconciler.model.plan import Plan
-    from reconciler.show.view import PlanView, TopicView
+from reconciler.errors import Finding, Location, Severity, escape_commands, escape_unprintable
+from reconciler.model.plan import Plan
+from reconciler.show.view import PlanView, TopicView, view_plan
 
 SHOWN = 10
 """The number of annotations per kind and step that GitHub shows; it drops the others."""

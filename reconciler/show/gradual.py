@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reconciler.changes.gradual import GRADUAL_KEYS, list_limits
-from reconciler.model.cluster import Risk
+from reconciler.model.cluster import Risk, TopicSpec
+from reconciler.model.plan import Plan, PlannedTopic
 from reconciler.show.wording import view_configs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.model.plan import Plan, PlannedTopic
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from reconciler.model.moves import MIN_INSYNC
+from reconciler.model.moves import MIN_INSYNC, DirectoryPeak, Forecast, PlannedDrain, PlannedMoves
+from reconciler.model.plan import Plan, PlannedTopic
 from reconciler.model.steps import Verb
-from reconciler.show.wording import FieldView
+from reconciler.show.wording import FieldView, StepView
 from reconciler.units import (
     AMOUNTS,
     approximate_duration,
     approximate_size,
     count,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reconciler.model.moves import DirectoryPeak, Forecast, PlannedDrain, PlannedMoves
-    from reconciler.model.plan import Plan, PlannedTopic
-    from reconciler.show.wording import StepView
 
 Line = tuple[str, str]
 """A label and a text."""

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-from reconciler.model.cluster import RateSource
-from reconciler.model.moves import UNLIMITED
+from reconciler.model.cluster import RateSource, Replicas
+from reconciler.model.moves import UNLIMITED, MovesReading
+from reconciler.moves.progress import Copy, Move, MovesReport
 from reconciler.moves.throttles import name_removals, say_rate
-from reconciler.styling import fold_lines, set_columns
+from reconciler.styling import Paint, fold_lines, set_columns
 from reconciler.units import approximate_duration, approximate_size, count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import MovesReading
-    from reconciler.moves.progress import Copy, Move, MovesReport
-    from reconciler.styling import Paint
 
 _UNKNOWN = "?"
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from reconciler.errors import escape_unprintable
+from reconciler.errors import Finding, escape_unprintable
 from reconciler.model.cluster import Risk
 from reconciler.model.outcomes import OutcomeKind
-from reconciler.show.view import view_plan
+from reconciler.model.plan import Plan, RiskNote
+from reconciler.show.view import PlanView, TopicView, view_plan
 from reconciler.show.wording import Tone, capital
 from reconciler.styling import Paint, fold_lines
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.errors import Finding
-    from reconciler.model.plan import Plan, RiskNote
-    from reconciler.show.view import PlanView, TopicView
 
 HEAD = 11
 """The widest sign and verb: ~ configure."""

@@ -7,19 +7,30 @@ are decided here, so that text, comments and tables agree.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
-from reconciler.errors import escape_unprintable
-from reconciler.model.cluster import SHORT
-from reconciler.model.plan import Level
+from reconciler.errors import Finding, Location, escape_unprintable
+from reconciler.model.cluster import SHORT, Broker
+from reconciler.model.moves import PlannedMoves
+from reconciler.model.plan import (
+    DriftedTopic,
+    Level,
+    LevelResult,
+    Plan,
+    PlannedTopic,
+    RiskNote,
+    Scope,
+)
 from reconciler.model.steps import Verb, steps_of
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.planfile.totals import Totals, count_by_owner, count_topic
 from reconciler.show.moves import detail_step, say_moves
 from reconciler.show.wording import (
     FieldView,
+    Racks,
     StepView,
     Tone,
     capital,
@@ -35,15 +46,6 @@ from reconciler.show.wording import (
     view_step,
 )
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from reconciler.errors import Finding, Location
-    from reconciler.model.cluster import Broker
-    from reconciler.model.moves import PlannedMoves
-    from reconciler.model.plan import DriftedTopic, LevelResult, Plan, PlannedTopic, RiskNote, Scope
-    from reconciler.show.wording import Racks
 
 __all__ = [
     "FieldView",

@@ -6,34 +6,29 @@ A new kind of step has an entry in WORDINGS, and every rendering shows it.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.changes.deletions import describe_time
-from reconciler.errors import escape_unprintable
-from reconciler.model.plan import Spread
-from reconciler.model.steps import Verb
+from reconciler.errors import Location, escape_unprintable
+from reconciler.model.cluster import Assignment, Broker, Replicas
+from reconciler.model.plan import (
+    Balance,
+    FieldValue,
+    PlannedTopic,
+    RefusedField,
+    Spread,
+    TopicImage,
+    Weighed,
+)
+from reconciler.model.steps import Step, Verb
 from reconciler.placement.weigh import name_estimates
 from reconciler.units import AMOUNTS, count, describe_value
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.errors import Location
-    from reconciler.model.cluster import Assignment, Broker, Replicas
-    from reconciler.model.plan import (
-        Balance,
-        FieldValue,
-        PlannedTopic,
-        RefusedField,
-        TopicImage,
-        Weighed,
-    )
-    from reconciler.model.steps import Step
-
-    Racks = tuple[set[int], ...]
+Racks = tuple[set[int], ...]
 
 
 class Tone(StrEnum):

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress, repeat
 from operator import not_
 from types import MappingProxyType
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.errors import UsageError
-from reconciler.model.cluster import Broker, ClusterState
+from reconciler.model.cluster import Assignment, Broker, ClusterState
 from reconciler.placement.loss import Exposed, Loss, expose, measure_losses
 from reconciler.placement.moving.moves import move_replicas
 from reconciler.placement.moving.problem import MoveGoal, MoveProblem, MoveWish
 from reconciler.placement.problem import Problem, Wish, count_load
-from reconciler.placement.weigh import ReplicaWeights
+from reconciler.placement.weigh import ReplicaWeights, Weigh
 from reconciler.units import count
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from reconciler.model.cluster import Assignment
-    from reconciler.placement.weigh import Weigh
-
-    Placer = Callable[[Problem, Collection[Broker]], Mapping[str, Assignment]]
-    """Places a problem's wishes; the second argument holds registered brokers that are not
-    alive."""
+Placer = Callable[[Problem, Collection[Broker]], Mapping[str, Assignment]]
+"""Places a problem's wishes; the second argument holds registered brokers that are not
+alive."""
 
 
 @dataclass(frozen=True, slots=True)

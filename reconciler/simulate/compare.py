@@ -5,27 +5,21 @@ For one topic also the partition counts that make every broker equal.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import mean
-from typing import TYPE_CHECKING
 
 from reconciler.errors import UsageError
+from reconciler.model.cluster import Assignment, Broker
+from reconciler.model.plan import Balance
 from reconciler.placement.kafka_placement import place_like_kafka
 from reconciler.placement.loss import lose_each_broker
-from reconciler.placement.measure import measure_balance
+from reconciler.placement.measure import Quality, measure_balance
+from reconciler.placement.problem import Problem
 from reconciler.placement.strategies import STRATEGIES as PLACING
 from reconciler.placement.strategies import place_replicas
-from reconciler.simulate.cluster import Place
+from reconciler.simulate.cluster import Place, Placer, SimulatedCluster, SimulationStep, WantedTopic
 from reconciler.simulate.figures import Figures, Measured, measure_simulated
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.model.cluster import Assignment, Broker
-    from reconciler.model.plan import Balance
-    from reconciler.placement.measure import Quality
-    from reconciler.placement.problem import Problem
-    from reconciler.simulate.cluster import Placer, SimulatedCluster, SimulationStep, WantedTopic
 
 KAFKA = "kafka"
 """Kafka's own placement, for comparison only: no plan can be made with it."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from reconciler.placement.loss import count_unwritable, lose_each_broker, lose_each_rack
+from reconciler.model.cluster import Assignment
+from reconciler.model.plan import Balance
+from reconciler.placement.loss import Loss, count_unwritable, lose_each_broker, lose_each_rack
 from reconciler.placement.measure import Quality, measure_quality
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from reconciler.model.cluster import Assignment
-    from reconciler.model.plan import Balance
-    from reconciler.placement.loss import Loss
-    from reconciler.simulate.cluster import SimulatedCluster
+from reconciler.simulate.cluster import SimulatedCluster
 
 
 @dataclass(frozen=True, slots=True)

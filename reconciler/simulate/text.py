@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from reconciler.model.plan import Spread
+from reconciler.placement.loss import Loss
+from reconciler.placement.measure import Quality
 from reconciler.placement.weigh import name_estimates
-from reconciler.simulate.compare import KAFKA
+from reconciler.simulate.cluster import SimulatedCluster, WantedTopic
+from reconciler.simulate.compare import KAFKA, Comparison, CountResult
+from reconciler.simulate.figures import Figures
 from reconciler.styling import measure_columns, set_columns, set_row
 from reconciler.units import AMOUNTS, approximate_size, count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.model.plan import Spread
-    from reconciler.placement.loss import Loss
-    from reconciler.placement.measure import Quality
-    from reconciler.simulate.cluster import SimulatedCluster, WantedTopic
-    from reconciler.simulate.compare import Comparison, CountResult
-    from reconciler.simulate.figures import Figures
 
 Column = tuple[str, str, str]
 """A column: its group, its name, and its figure."""

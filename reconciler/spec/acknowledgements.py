@@ -7,19 +7,15 @@ of exactly this key between exactly these values.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from reconciler.errors import Finding
-from reconciler.model.cluster import RISKY_FIELDS, AcceptedChange, Risk
+from reconciler.errors import Finding, Location
+from reconciler.model.cluster import RISKY_FIELDS, AcceptedChange, AcknowledgedEntry, Risk
 from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_PARTITIONS
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.fields import FieldError, field_error, suggest
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, quote
-
-if TYPE_CHECKING:
-    from reconciler.errors import Location
-    from reconciler.model.cluster import AcknowledgedEntry
 
 RISKS = tuple(risk.value for risk in Risk if risk is not Risk.NONE)
 _UNSET = ("not set", "unset")

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from reconciler.errors import Finding
+from reconciler.errors import Finding, Location
+from reconciler.model.cluster import Assignment, Replicas
 from reconciler.spec.fields import FieldError, field_error, read_count, require_value
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.errors import Location
-    from reconciler.model.cluster import Assignment, Replicas
 
 MOST_BROKER_ID = 2_147_483_647
 MOST_PARTITIONS = 100_000

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from reconciler.errors import Finding, Severity
 from reconciler.model.cluster import SHORT
@@ -15,16 +16,11 @@ from reconciler.policy.loosening import (
     widen_patterns,
     widen_words,
 )
-from reconciler.policy.policy import lay_policy
+from reconciler.policy.policy import Policy, lay_policy
+from reconciler.spec.clusters import ClusterEntry
 from reconciler.units import format_duration, format_size
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from reconciler.policy.policy import Policy
-    from reconciler.spec.clusters import ClusterEntry
-
-    Restore = Callable[[ClusterEntry], ClusterEntry]
+Restore = Callable[[ClusterEntry], ClusterEntry]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from pkgutil import get_data
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+from typing import Any
 
 Line = tuple[int, int]
 """A release line: (4, 1) for 4.1.0, 4.1.1 and so on."""

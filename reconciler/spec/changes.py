@@ -6,21 +6,15 @@ keys, and settings that do not reach a topic are no changes of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Location, escape_unprintable
-from reconciler.model.cluster import SHORT
-from reconciler.spec.clusters import list_entries
+from reconciler.model.cluster import SHORT, TopicSpec
+from reconciler.spec.clusters import ClusterEntry, list_entries
 from reconciler.spec.documents import read_documents
 from reconciler.spec.resolve import Resolver
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.spec.clusters import ClusterEntry
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ place where it is shown.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding
+from reconciler.errors import Finding, Location
 from reconciler.spec.client_properties import (
     MOST_PORT,
     PROPERTIES,
@@ -23,12 +23,6 @@ from reconciler.spec.client_properties import (
 )
 from reconciler.spec.fields import FieldError, read_map, suggest
 from reconciler.spec.values import YamlText, YamlValue, describe_yaml, quote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reconciler.errors import Location
-
 
 _OPENED = re.compile(r"\$\{([^}]*)(\}?)")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -8,19 +8,14 @@ and `correct`, which returns what to write instead of a text, or "" if it is one
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
-from reconciler.spec.fields import suggest
+from reconciler.spec.fields import Schema, suggest
 from reconciler.spec.values import YamlText, describe_yaml
 from reconciler.units import UnitError, parse_duration, parse_size
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reconciler.spec.fields import Schema
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _PORT = re.compile(r"[0-9]{1,5}")

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model.cluster import Guards
 from reconciler.model.moves import MovePolicy
-from reconciler.policy.policy import Policy, lay_policy
-from reconciler.spec.configs import choose_catalogue
+from reconciler.policy.policy import Bounds, Policy, lay_policy
+from reconciler.spec.configs import Catalogue, choose_catalogue
 from reconciler.spec.forms import ClustersDocument, make_move_policy, make_policy
 from reconciler.spec.values import YamlMap, YamlText
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from reconciler.policy.policy import Bounds
-    from reconciler.spec.configs import Catalogue
 
 SANDBOX = "sandbox"
 """The cluster that always exists: the throwaway one that runs on this machine.

@@ -6,17 +6,18 @@ see `docs/rules.md`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding
+from reconciler.errors import Finding, Location
 from reconciler.spec.catalogue import (
     LINES,
     ConfigKey,
     ConfigType,
+    Line,
     choose_line,
     lines_that_know,
     load_release,
@@ -27,13 +28,6 @@ from reconciler.spec.config_docs import DOCS, Dimension
 from reconciler.spec.scalars import RefusedValueError, spell_value, split_list
 from reconciler.spec.values import quote
 from reconciler.units import describe_value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from reconciler.errors import Location
-    from reconciler.spec.catalogue import Line
-
 
 _SWITCH = "remote.storage.enable"
 

@@ -7,9 +7,10 @@ docs/keys.md come from this.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, overload
+from typing import Any, TypeVar, dataclass_transform, overload
 
 from reconciler.errors import Finding
 from reconciler.spec.fields import FieldError, Kind, fold_spelling, suggest
@@ -22,9 +23,6 @@ from reconciler.spec.values import (
     quote,
     show,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 D = TypeVar("D")
 F = TypeVar("F")

@@ -6,22 +6,16 @@ hide findings of another document.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location, Severity, SpecError, show_path
-from reconciler.spec.clusters import check_ranges, list_entries
+from reconciler.spec.clusters import ClusterEntry, check_ranges, list_entries
 from reconciler.spec.declarations import check_form
-from reconciler.spec.forms import ClustersDocument, TopicDocument
+from reconciler.spec.forms import ClustersDocument, Layer, TopicDocument
 from reconciler.spec.resources import is_resource, read_resource
 from reconciler.spec.syntax import load_text
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reconciler.spec.clusters import ClusterEntry
-    from reconciler.spec.forms import Layer
 
 MOST_FINDINGS = 200
 """The number of form errors shown per file."""

@@ -9,14 +9,17 @@ its findings. Only this module raises errors, all of them at once.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location, Severity, SpecError, show_path, sort_findings
+from reconciler.model.cluster import TopicSpec
 from reconciler.spec.base import Base, hold_guards
 from reconciler.spec.clusters import SANDBOX, ClusterEntry, list_entries
-from reconciler.spec.documents import read_documents
+from reconciler.spec.configs import Catalogue
+from reconciler.spec.documents import Documents, WrittenTopic, read_documents
+from reconciler.spec.forms import AuditForm
 from reconciler.spec.names import check_spellings
 from reconciler.spec.resolve import Resolver
 from reconciler.spec.rules import (
@@ -27,14 +30,6 @@ from reconciler.spec.rules import (
     refuse_cluster,
 )
 from reconciler.spec.values import RENDER, find_expression
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.spec.configs import Catalogue
-    from reconciler.spec.documents import Documents, WrittenTopic
-    from reconciler.spec.forms import AuditForm
 
 
 def parse_estate(

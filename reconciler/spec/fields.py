@@ -7,10 +7,10 @@ is converted silently: an ambiguous value is refused, and the message shows how 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from reconciler.errors import Finding, Location
 from reconciler.spec.values import (
@@ -22,12 +22,6 @@ from reconciler.spec.values import (
     quote,
     show,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.errors import Location
-
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -7,22 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Severity
-from reconciler.model.moves import MovePolicy
+from reconciler.model.cluster import Assignment
+from reconciler.model.moves import MoveKind, MovePolicy
 from reconciler.policy.patterns import NamePattern
 from reconciler.policy.policy import Bounds, Policy, PolicyRule, Subject
 from reconciler.spec import keys, policy_keys
+from reconciler.spec.acknowledgements import Acknowledged
 from reconciler.spec.declarations import form, key, list_keys, table, table_or_none, tables
 from reconciler.spec.fields import FLAG, PATTERNS, TEXT, TEXTS, WrittenConfig, whole
+from reconciler.spec.values import YamlText
 from reconciler.units import DAY
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import Assignment
-    from reconciler.model.moves import MoveKind
-    from reconciler.spec.acknowledgements import Acknowledged
-    from reconciler.spec.values import YamlText
 
 
 @form

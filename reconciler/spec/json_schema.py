@@ -6,10 +6,11 @@ schema is a little more lenient than `reconciler validate`: it marks no valid do
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.spec.catalogue import (
     LINES,
+    ConfigKey,
     ConfigType,
     every_key,
     lines_that_know,
@@ -18,15 +19,11 @@ from reconciler.spec.catalogue import (
 from reconciler.spec.client_properties import PROPERTIES
 from reconciler.spec.config_docs import Dimension
 from reconciler.spec.configs import choose_catalogue
-from reconciler.spec.declarations import Form, Forms, list_keys
+from reconciler.spec.declarations import Form, Forms, Key, list_keys
 from reconciler.spec.fields import Kind, Schema
 from reconciler.spec.forms import ClustersDocument, Override, TopicDocument
 from reconciler.spec.keys import CLIENT, CONFIG
 from reconciler.spec.scalars import RECORD_FORMAT, limits
-
-if TYPE_CHECKING:
-    from reconciler.spec.catalogue import ConfigKey
-    from reconciler.spec.declarations import Key
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _NULL: Schema = {"type": "null"}

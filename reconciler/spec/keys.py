@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from reconciler.model.cluster import INTERNAL_TOPICS
 from reconciler.model.moves import MoveKind
@@ -51,9 +51,6 @@ from reconciler.units import (
     parse_duration,
     parse_size,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 MOST_REPLICAS = 32_767
 PLACEMENTS = ("optimal", "striped")

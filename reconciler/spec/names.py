@@ -9,18 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
-from reconciler.errors import Finding
+from reconciler.errors import Finding, Location
 from reconciler.model.cluster import INTERNAL_TOPICS
 from reconciler.spec.fields import suggest
-from reconciler.spec.values import quote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from reconciler.errors import Location
-    from reconciler.spec.values import YamlText
+from reconciler.spec.values import YamlText, quote
 
 MAX_LENGTH = 249
 """Units: characters. A log directory is named after topic and partition, and file names end at

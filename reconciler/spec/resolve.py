@@ -7,18 +7,21 @@ was written.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from reconciler.errors import Finding
-from reconciler.model.cluster import TopicSpec
+from reconciler.errors import Finding, Location
+from reconciler.model.cluster import Assignment, TopicSpec
 from reconciler.policy.quotas import check_quotas
+from reconciler.spec.acknowledgements import Acknowledged
 from reconciler.spec.assignment import list_row_places
 from reconciler.spec.catalogue import LINES, lines_that_know, spell_line
-from reconciler.spec.clusters import SANDBOX
-from reconciler.spec.configs import choose_catalogue
-from reconciler.spec.documents import Written, WrittenTopic
+from reconciler.spec.clusters import SANDBOX, ClusterEntry
+from reconciler.spec.configs import Catalogue, Clash, choose_catalogue
+from reconciler.spec.documents import Documents, Written, WrittenTopic
+from reconciler.spec.fields import WrittenConfig
 from reconciler.spec.forms import TopicDocument
 from reconciler.spec.names import check_declared
 from reconciler.spec.rules import (
@@ -29,17 +32,6 @@ from reconciler.spec.rules import (
     check_spec,
 )
 from reconciler.spec.values import YamlMap, YamlText, quote
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.errors import Location
-    from reconciler.model.cluster import Assignment
-    from reconciler.spec.acknowledgements import Acknowledged
-    from reconciler.spec.clusters import ClusterEntry
-    from reconciler.spec.configs import Catalogue, Clash
-    from reconciler.spec.documents import Documents
-    from reconciler.spec.fields import WrittenConfig
 
 MOST_NAMED = 3
 """The number of clusters of one Kafka version to name."""

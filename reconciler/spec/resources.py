@@ -8,9 +8,10 @@ resembles a KafkaTopic and is none is also a finding.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reconciler.errors import Finding, Severity
 from reconciler.spec.declarations import list_keys
@@ -18,10 +19,7 @@ from reconciler.spec.fields import FieldError, fold_spelling, read_each, read_te
 from reconciler.spec.forms import TopicDocument
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, quote
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    Read = tuple[YamlMap | None, list[Finding]]
+Read = tuple[YamlMap | None, list[Finding]]
 
 CLUSTER_LABEL = "strimzi.io/cluster"
 DELETED = "jikkou.io/delete"

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding, Severity
+from reconciler.errors import Finding, Location, Severity
+from reconciler.model.cluster import TopicSpec
 from reconciler.model.moves import MoveKind
 from reconciler.policy.facts import PolicyCluster
 from reconciler.policy.limits import check_limits
 from reconciler.policy.quotas import check_quotas
 from reconciler.policy.rules import Judge
 from reconciler.spec import names
-from reconciler.spec.clusters import SANDBOX
+from reconciler.spec.clusters import SANDBOX, ClusterEntry
+from reconciler.spec.configs import Catalogue
+from reconciler.spec.documents import WrittenTopic
 from reconciler.spec.fields import list_repeats, suggest
 from reconciler.spec.keys import MOST_STAGES
 from reconciler.spec.names import check_name
-from reconciler.spec.values import quote
+from reconciler.spec.values import YamlText, quote
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.errors import Location
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.spec.clusters import ClusterEntry
-    from reconciler.spec.configs import Catalogue
-    from reconciler.spec.documents import WrittenTopic
-    from reconciler.spec.values import YamlText
-
 
 PATTERNS_SHOWN = 5
 ENVIRONMENTS = ("-plan", "-drift")

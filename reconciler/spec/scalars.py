@@ -8,20 +8,15 @@ spelling is ambiguous: see `_SPELLED_OTHERWISE`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
 from fractions import Fraction
 from math import copysign
-from typing import TYPE_CHECKING
 
-from reconciler.spec.catalogue import ConfigType
+from reconciler.spec.catalogue import ConfigKey, ConfigType
 from reconciler.spec.config_docs import Dimension
 from reconciler.spec.values import quote
 from reconciler.units import UnitError, describe_value, parse_duration, parse_size
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reconciler.spec.catalogue import ConfigKey
 
 TRIMMED = "".join(map(chr, range(0x21)))
 """The characters that String.trim() removes from both ends: everything up to the blank."""

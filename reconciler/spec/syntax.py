@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from yaml._yaml import CParser
@@ -19,6 +20,7 @@ from yamlcore import CCoreLoader
 from reconciler.errors import Finding, Location
 from reconciler.spec.syntax_errors import (
     DEPTH,
+    Repeated,
     explain_depth,
     explain_repeated,
     explain_syntax_error,
@@ -27,11 +29,6 @@ from reconciler.spec.syntax_errors import (
     find_template,
 )
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, quote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.spec.syntax_errors import Repeated
 
 FILE_BYTES = 5_000_000
 ALIASED_VALUES = 10_000

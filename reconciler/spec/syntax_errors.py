@@ -7,12 +7,16 @@ and values that a comma cuts.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import yaml
 
 from reconciler.errors import Finding, Location
 from reconciler.files import find_replaced
 from reconciler.spec.values import (
     RENDER,
+    YamlMap,
     YamlText,
     YamlValue,
     find_expression,
@@ -20,15 +24,8 @@ from reconciler.spec.values import (
     show,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import yaml
-
-    from reconciler.spec.values import YamlMap
-
-    Repeated = tuple[YamlText, YamlValue, Location]
-    """A repeated key of a map, its value here, and its place."""
+Repeated = tuple[YamlText, YamlValue, Location]
+"""A repeated key of a map, its value here, and its place."""
 
 DEPTH = 40
 """Levels of values inside values that a file may have."""

@@ -8,12 +8,10 @@ or a block).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from reconciler.errors import Location, escape_unprintable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SHOWN_CHARACTERS = 60
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from campaign.page import PAGE, count_run, keep_runs, render_page
 from campaign.run import run_campaign
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 BUILD = Path("build/campaign")
 LANES = 5

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import subprocess
 import threading
 import time
 import traceback
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from breakable import freeze_node, kill_node, thaw_node
 
 from campaign.network import Loss, Moment, Network, Stage, Trap, Way
 from campaign.world import BROKERS
+from reconciler.sandbox.cluster import Cluster
 from reconciler.sandbox.request import BrokerState
-
-if TYPE_CHECKING:
-    import random
-    import subprocess
-
-    from reconciler.sandbox.cluster import Cluster
 
 
 class Kind(StrEnum):

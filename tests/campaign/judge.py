@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from campaign.faults import Kind
 from campaign.records import EXITS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from campaign.records import Told
     from campaign.truth import Reading, Topic
     from campaign.world import Wish

@@ -7,9 +7,10 @@ import random
 import sys
 import time
 import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from confluent_kafka.admin import NewTopic
 
@@ -20,13 +21,7 @@ from campaign.rounds import AUDIT, Result, Round
 from campaign.truth import MARKER, Truth
 from campaign.world import draw_world
 from reconciler.errors import SandboxError
-from reconciler.sandbox.cluster import start_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 PROPERTIES = {
     # A broker waits as long for a controller that is frozen, before it asks the next one.

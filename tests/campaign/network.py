@@ -10,13 +10,10 @@ import asyncio
 import struct
 import threading
 from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 LARGEST = 100 << 20
 CREATE, DELETE, EXPAND, CONFIGURE = 19, 20, 37, 44

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 import time
@@ -19,8 +20,6 @@ from campaign.records import read_told
 from campaign.world import CLUSTER, write_estate
 
 if TYPE_CHECKING:
-    import random
-
     from campaign.faults import Fault
     from campaign.judge import Verdict
     from campaign.lane import Lane

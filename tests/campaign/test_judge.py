@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,6 @@ from campaign.judge import Run, judge
 from campaign.records import Told
 from campaign.truth import Topic
 from campaign.world import Wish
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 OLD = Topic("id-old", ((1, 2), (2, 3)), {})
 GROWN = Topic("id-old", ((1, 2), (2, 3), (3, 1)), {"flush.ms": "7"})

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from campaign.faults import Kind
 from campaign.lane import KINDS, open_lane
 from reconciler.sandbox.request import BrokerState
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from kafka.record import MemoryRecordsBuilder
 
 from campaign.moves.copies import describe_copies
 from campaign.moves.traffic import Verdict, judge
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PLACE = ("shop.orders", 0)
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import yaml
 
 from campaign.child import SCALED_RECORDS, SCALED_TOPICS
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 BROKERS = (1, 2, 3)
 CLUSTER = "lab"

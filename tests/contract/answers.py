@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
 import kafka.protocol.consumer
@@ -17,9 +18,6 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.api_header import RequestHeader, ResponseClassRegistry
 from kafka.protocol.data_container import DataContainer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 METADATA = 3
 CREATE_TOPICS = 19

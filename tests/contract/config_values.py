@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
-from reconciler.spec.catalogue import LINES, ConfigType
-from reconciler.spec.configs import MAX_VALUE_BYTES
+from reconciler.spec.catalogue import LINES, ConfigKey, ConfigType, Line
+from reconciler.spec.configs import MAX_VALUE_BYTES, Catalogue
 from reconciler.spec.scalars import TRIMMED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reconciler.spec.catalogue import ConfigKey, Line
-    from reconciler.spec.configs import Catalogue
 
 WHOLE = {ConfigType.INT, ConfigType.LONG}
 WITH_UNITS = ("7d", "7 d", "1GiB", "1B", "1ms", "0s")

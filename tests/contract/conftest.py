@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +15,6 @@ from reconciler.sandbox.jars import known_releases
 from reconciler.spec.configs import choose_catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from security import Secured
 
 DEFAULT_RELEASE = known_releases()[-1]

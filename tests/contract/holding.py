@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException, Producer
 from lab import connect_to, create, wait_for
 
 from reconciler.kafka.mover import KafkaMover
-from reconciler.model.cluster import ThrottleSide
-from reconciler.model.outcomes import AnswerKind
+from reconciler.model.cluster import Place, Reassignment, Replicas, ThrottleSide
+from reconciler.model.moves import PartitionState
+from reconciler.model.outcomes import Answer, AnswerKind
 from reconciler.model.steps import CreateTopic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from reconciler.model.cluster import Place, Reassignment, Replicas
-    from reconciler.model.moves import PartitionState
-    from reconciler.model.outcomes import Answer
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster
 
 OLDEST, NEWEST = "3.9.2", "4.4.0"
 SIZE = 4_000_000

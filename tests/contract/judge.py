@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reconciler.spec.configs import Catalogue
+from reconciler.spec.configs import Catalogue
 
 TOPICS_A_REQUEST = 250
 TIMEOUT_S = 60

@@ -14,8 +14,9 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,6 @@ from reconciler.errors import SandboxError
 from reconciler.sandbox.docker_engine import find_docker
 from reconciler.sandbox.jars import fetch_jars, find_release
 from reconciler.sandbox.request import Silence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TAG = "reconciler-stand-in/kafka:4.4.0"
 JAVA = "/opt/java"

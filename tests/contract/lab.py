@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from confluent_kafka.admin import (
     AdminClient,
@@ -21,12 +21,8 @@ from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter
 from reconciler.model.outcomes import AnswerKind
 from reconciler.model.steps import CreateTopic
+from reconciler.sandbox.cluster import Cluster
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reconciler.sandbox.cluster import Cluster
 
 HERE = Location("clusters.yaml", 3)
 

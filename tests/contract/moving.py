@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka import Producer
 from kafka import TopicPartition
@@ -14,15 +15,10 @@ from kafka.protocol.admin import DescribeLogDirsRequest, IncrementalAlterConfigs
 from lab import connect_to, create, reassign, wait_for
 
 from reconciler.api.moves import read_moves
-from reconciler.model.cluster import ThrottleSide
+from reconciler.model.cluster import Assignment, ThrottleSide
 from reconciler.model.steps import CreateTopic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.model.cluster import Assignment
-    from reconciler.moves.progress import MovesReport
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.moves.progress import MovesReport
+from reconciler.sandbox.cluster import Cluster
 
 RATE = 300_000
 """Bytes per second: a copy of SIZE takes more than a minute."""

@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from base64 import b64decode
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,8 +15,6 @@ from typing import TYPE_CHECKING
 from reconciler.spec.client_properties import REFERENCES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from security import Secured
 
 MARK = "pl4nted"

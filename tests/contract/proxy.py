@@ -11,10 +11,10 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from answers import (  # noqa: F401 - what tests lose
     ALTER_CONFIGS,
@@ -25,11 +25,7 @@ from answers import (  # noqa: F401 - what tests lose
     put_error,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.sandbox.cluster import Cluster
-
+from reconciler.sandbox.cluster import Cluster
 
 _LARGEST = 100 << 20
 UNKNOWN_APIS = 10_000

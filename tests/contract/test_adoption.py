@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from config_values import accepted_values
@@ -13,14 +14,8 @@ from reconciler.api.planning import build_plan, load_estate, read_cluster
 from reconciler.cli.app import run
 from reconciler.kafka.reader import KafkaReader
 from reconciler.model.steps import CreateTopic, steps_of
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.spec.configs import choose_catalogue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from reconciler.sandbox.cluster import Cluster
 
 ODD = (
     "null",

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,9 +16,6 @@ from command import run_here
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from command import Ran
 
 pytestmark = pytest.mark.workflows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
 
 import pytest
 from confluent_kafka.admin import NewTopic
@@ -10,17 +10,13 @@ from shorthand import spec
 from workbench import Workbench, assert_landed, outcomes, texts
 
 from reconciler.errors import RefusedPlanError
+from reconciler.model.cluster import TopicSpec, TopicState
 from reconciler.model.outcomes import AnswerKind
 from reconciler.model.steps import has_steps
+from reconciler.run.events import StepAnswered
+from reconciler.sandbox.cluster import Cluster
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from reconciler.model.cluster import TopicSpec, TopicState
-    from reconciler.run.events import StepAnswered
-    from reconciler.sandbox.cluster import Cluster
-
-    Views = Mapping[int, Mapping[str, TopicState]]
+Views = Mapping[int, Mapping[str, TopicState]]
 
 
 @pytest.fixture

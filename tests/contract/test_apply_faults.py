@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 from breakable import freeze_node, kill_node, thaw_node
@@ -15,15 +15,10 @@ from shorthand import spec
 from workbench import Workbench, assert_landed, outcomes, texts
 
 from reconciler.kafka import writer
+from reconciler.model.cluster import TopicSpec
 from reconciler.run.ending import end_run
-from reconciler.sandbox.cluster import start_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.run.events import StepAnswered
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.run.events import StepAnswered
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

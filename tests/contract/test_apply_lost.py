@@ -5,7 +5,7 @@ The network loses what it is told to; the brokers behind it are real.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from proxy import (
@@ -20,13 +20,9 @@ from shorthand import spec
 from workbench import Workbench, assert_landed, outcomes, texts
 
 from reconciler.kafka import writer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.model.plan import Plan
-    from reconciler.run.events import StepAnswered
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.model.plan import Plan
+from reconciler.run.events import StepAnswered
+from reconciler.sandbox.cluster import Cluster
 
 LOSSES = (Loss.SILENT_BEFORE, Loss.SILENT_AFTER, Loss.CUT_BEFORE, Loss.CUT_AFTER)
 STEPS = {"create": CREATE_TOPICS, "expand": CREATE_PARTITIONS, "configure": ALTER_CONFIGS}

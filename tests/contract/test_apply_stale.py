@@ -5,8 +5,8 @@ Each plan also creates a topic that has nothing to do with what moved: it must n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka.admin import NewPartitions, NewTopic, ResourceType
@@ -16,16 +16,10 @@ from workbench import Workbench, outcomes
 
 from reconciler.errors import StalePlanError
 from reconciler.kafka.reader import KafkaReader
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Broker, TopicSpec, TopicState
+from reconciler.model.plan import Plan
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
-from reconciler.sandbox.cluster import start_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reconciler.model.cluster import TopicSpec, TopicState
-    from reconciler.model.plan import Plan
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 PLACED = ((1, 2), (2, 3), (3, 1))
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from repository import Repository, start_repository
 
 from reconciler.cli.app import run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster
 
 SECRET = "c0rrect-h0rse-battery"
 PLAN = ("plan", "topics", "--cluster", "lab", "--base", "main")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException
@@ -13,15 +14,9 @@ from reconciler import build_plan, load_estate, read_cluster, take_snapshot
 from reconciler.kafka.configs import find_settings
 from reconciler.model.steps import CreateTopic
 from reconciler.planfile.snapshot import decode_snapshot, encode_snapshot
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.sandbox.request import choose_controller_ids, spread_brokers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from reconciler.sandbox.cluster import Cluster
-    from reconciler.spec.estate import Estate
+from reconciler.spec.estate import Estate
 
 TIER = "remote.log.storage.system.enable"
 SETTINGS = {"log.cleaner.max.compaction.lag.ms": "60000", "delete.topic.enable": "false"}

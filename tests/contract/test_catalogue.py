@@ -18,13 +18,11 @@ from catalogue import (
 )
 from config_values import STRICTER, WITH_UNITS, accepted_values, values_for
 
-from reconciler.spec.configs import MAX_VALUE_BYTES
+from reconciler.spec.configs import MAX_VALUE_BYTES, Catalogue
 from reconciler.spec.scalars import split_list
 
 if TYPE_CHECKING:
     from judge import Judge
-
-    from reconciler.spec.configs import Catalogue
 
 pytestmark = pytest.mark.cluster
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,17 +11,13 @@ from config_values import WHOLE, odd_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.errors import Finding
 from reconciler.rulebook import STAGES
-from reconciler.spec.catalogue import ConfigType
+from reconciler.spec.catalogue import ConfigKey, ConfigType
+from reconciler.spec.configs import Catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from judge import Judge
-
-    from reconciler.errors import Finding
-    from reconciler.spec.catalogue import ConfigKey
-    from reconciler.spec.configs import Catalogue
 
 EXAMPLES = 150
 MAPS_AN_EXAMPLE = 10

@@ -8,7 +8,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +20,7 @@ from kafka.net.sasl.oauth import SaslMechanismOAuth
 from lab import HERE
 from proxy import Loss, failing_network
 
-from reconciler.errors import ClusterError
+from reconciler.errors import ClusterError, Finding
 from reconciler.kafka import connection, probe, second_client
 from reconciler.kafka.connection import PATIENCE_S, connect
 from reconciler.kafka.lock import Holder, hold_lock
@@ -30,15 +32,11 @@ from reconciler.kafka.views import Views
 from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from confluent_kafka import Node
     from confluent_kafka.admin import AdminClient
     from proxy import FailingNetwork
     from security import Secured
 
-    from reconciler.errors import Finding
     from reconciler.kafka.settings import ClientSettings
 
 pytestmark = pytest.mark.cluster

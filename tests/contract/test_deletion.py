@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import logging
 import time
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import (
@@ -28,19 +30,13 @@ from workbench import Workbench, outcomes, texts
 from reconciler import apply_plan, build_plan, load_estate, read_cluster
 from reconciler.errors import StalePlanError
 from reconciler.kafka import usage
-from reconciler.model.cluster import Guards
+from reconciler.model.cluster import Guards, TopicSpec, TopicUsage
+from reconciler.model.plan import Plan
 from reconciler.model.steps import steps_of
 from reconciler.planfile.codec import decode_plan, encode_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from reconciler.model.cluster import TopicSpec, TopicUsage
-    from reconciler.model.plan import Plan
-    from reconciler.run.events import StepAnswered
-    from reconciler.sandbox.cluster import Cluster
-    from reconciler.spec.estate import Estate
+from reconciler.run.events import StepAnswered
+from reconciler.sandbox.cluster import Cluster
+from reconciler.spec.estate import Estate
 
 DAY_MS = 86_400_000
 ALL_RISKS = frozenset({"data-loss", "ordering"})

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import pytest
 from shorthand import spec
 from workbench import Workbench
 
 from reconciler.cli.app import run
+from reconciler.model.cluster import TopicSpec
 from reconciler.model.steps import has_steps
+from reconciler.sandbox.cluster import Cluster
 from reconciler.units import DAY
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.sandbox.cluster import Cluster
 
 
 def write_topic(estate: Path, name: str, retention: str) -> None:

@@ -6,17 +6,17 @@ import gc
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from lab import connect_to
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from reconciler.sandbox.cluster import Cluster
 
+if TYPE_CHECKING:
     from reconciler.kafka.connection import Connection
-    from reconciler.sandbox.cluster import Cluster
 
 KEPT: list[Connection] = []
 """Clients with answers under way: one that its own thread collects aborts the process."""

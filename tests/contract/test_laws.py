@@ -11,7 +11,6 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
 from config_values import values_for
@@ -24,14 +23,12 @@ from worlds import rows_on, seldom
 
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.fields import managed_overrides
+from reconciler.model.cluster import Assignment, ClusterState, TopicSpec, TopicState
+from reconciler.model.plan import Plan
 from reconciler.model.steps import CreateTopic, steps_of
 from reconciler.placement.check import check_placement
 from reconciler.placement.problem import Problem, Wish, count_load
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import Assignment, ClusterState, TopicSpec, TopicState
-    from reconciler.model.plan import Plan
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster
 
 BROKERS = range(1, 7)
 # Of the others, some rest on each other, some need tiered storage, and some make files of any size.

@@ -6,9 +6,11 @@ import gc
 import json
 import logging
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -37,19 +39,14 @@ from reconciler.kafka.connection import connect
 from reconciler.kafka.group import GroupClient, Member, MemberDescription
 from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, Waiting, hold_lock
 from reconciler.kafka.mover import KafkaMover
+from reconciler.model.plan import Plan
 from reconciler.model.steps import CreateTopic, has_steps
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.run.events import StepAnswered
+from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from security import Secured
-
-    from reconciler.model.plan import Plan
-    from reconciler.run.events import StepAnswered
-    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
@@ -22,15 +22,10 @@ from reconciler.kafka import log_dirs as module
 from reconciler.kafka.connection import connect
 from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.reader import KafkaReader
+from reconciler.model.cluster import ClusterState
 from reconciler.model.steps import CreateTopic
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from reconciler.model.cluster import ClusterState
-    from reconciler.sandbox.cluster import Cluster
 
 DESCRIBE_LOG_DIRS = 35
 RECORD = 100_000

@@ -17,15 +17,13 @@ from workbench import Workbench, outcomes, texts
 
 from reconciler.errors import StalePlanError
 from reconciler.kafka.reader import KafkaReader
+from reconciler.model.cluster import TopicState
 from reconciler.model.steps import CreateTopic
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.run.events import StepAnswered
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
-
-    from reconciler.model.cluster import TopicState
-    from reconciler.run.events import StepAnswered
-    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 

@@ -6,8 +6,8 @@ Kafka has changed, and that the reason may be gone.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -32,18 +32,12 @@ from reconciler.kafka.lock import MOVES_GROUP, Holder, hold_lock
 from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter
-from reconciler.model.cluster import RateSource, ThrottleList, ThrottleSide
+from reconciler.model.cluster import Place, RateSource, Replicas, ThrottleList, ThrottleSide
 from reconciler.model.moves import MIN_INSYNC, PartitionState
 from reconciler.model.outcomes import AnswerKind
 from reconciler.model.steps import DeleteTopic, ExpandTopic
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from reconciler.model.cluster import Place, Replicas
-    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 

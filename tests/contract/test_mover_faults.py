@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from breakable import freeze_node, kill_node, thaw_node
@@ -11,12 +11,7 @@ from holding import NEWEST, OLDEST, SIZE, Holding
 from lab import wait_for
 
 from reconciler.model.outcomes import AnswerKind
-from reconciler.sandbox.cluster import start_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 pytestmark = [
     pytest.mark.cluster,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from lab import HERE, connect_to, wait_for
@@ -16,9 +16,6 @@ from reconciler.kafka.reader import KafkaReader
 from reconciler.model.cluster import Broker, RateSource, ThrottleSide
 from reconciler.moves.progress import Cause
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.cluster
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from moving import BROKER, SIZE, TOPIC, Moving
@@ -12,13 +13,8 @@ from moving import BROKER, SIZE, TOPIC, Moving
 from reconciler.api.planning import build_moves, load_estate, read_cluster
 from reconciler.cli.app import run
 from reconciler.model.cluster import ThrottleSide
+from reconciler.model.plan import Plan
 from reconciler.model.steps import MoveReplicas, steps_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from reconciler.model.plan import Plan
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("brief_rates")]
 

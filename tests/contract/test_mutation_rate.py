@@ -5,7 +5,7 @@ The controller accepts too many creations, and asks to wait afterwards. It refus
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from kafka.admin import KafkaAdminClient
@@ -17,16 +17,10 @@ from workbench import Workbench, outcomes, texts
 from reconciler.apply import engine
 from reconciler.diff.guards import list_refusals
 from reconciler.model.cluster import Guards
+from reconciler.model.plan import Plan
 from reconciler.model.steps import CreateTopic
-from reconciler.run.events import QuotaExceeded
-from reconciler.sandbox.cluster import start_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.model.plan import Plan
-    from reconciler.run.events import StepAnswered
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.run.events import QuotaExceeded, StepAnswered
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 pytestmark = pytest.mark.cluster
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,8 +13,6 @@ from reconciler.model.cluster import INTERNAL_TOPICS
 from reconciler.spec.names import check_name, find_collisions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from judge import Judge
 
 pytestmark = pytest.mark.cluster

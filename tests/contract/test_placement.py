@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 from confluent_kafka.admin import ResourceType
@@ -12,14 +12,9 @@ from lab import set_config, wait_for
 from shorthand import spec
 from workbench import Workbench, remove
 
+from reconciler.model.cluster import Assignment, TopicSpec
 from reconciler.placement.measure import measure_balance
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
-    from reconciler.model.cluster import Assignment, TopicSpec
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster
 
 IDS = range(1, 7)
 IDLE = 6

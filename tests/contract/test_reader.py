@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import time
 import uuid
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import KafkaException, Producer
@@ -18,15 +18,9 @@ from reconciler.errors import ClusterError
 from reconciler.kafka.configs import read_configs
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.reader import KafkaReader, _read
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Broker, ClusterState
 from reconciler.model.steps import CreateTopic
-from reconciler.sandbox.cluster import start_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.model.cluster import ClusterState
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 
 class TestState:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,17 +12,13 @@ from test_rights import PLAN, Grants, can_read
 from reconciler.kafka.connection import connect
 from reconciler.kafka.reader import KafkaReader
 from reconciler.model.steps import CreateTopic
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.sandbox.jars import known_releases
 from reconciler.spec.clusters import ClusterEntry
 from reconciler.spec.configs import choose_catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from security import Secured
-
-    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 

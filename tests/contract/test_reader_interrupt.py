@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from breakable import freeze_node, thaw_node
@@ -14,13 +14,8 @@ from lab import connect_to
 
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.reader import KafkaReader
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.side_by_side import GRACE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

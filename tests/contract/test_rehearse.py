@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from shorthand import spec
@@ -13,13 +13,9 @@ from reconciler.api.planning import build_plan, load_estate
 from reconciler.api.rehearsing import rehearse_plan
 from reconciler.api.snapshots import read_snapshot
 from reconciler.cli.app import run
+from reconciler.rehearse.rehearsal import Rehearsal
 from reconciler.sandbox.cluster import start_cluster
 from reconciler.units import DAY
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.rehearse.rehearsal import Rehearsal
 
 pytestmark = pytest.mark.cluster
 

@@ -6,6 +6,7 @@ docs/permissions.md promises these grants; PLAN and APPLY are what it lists.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +47,6 @@ from reconciler.model.steps import (
 from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from security import Secured
 
     from reconciler.kafka.connection import Connection

@@ -6,7 +6,9 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,9 +24,6 @@ from reconciler.model.steps import CreateTopic
 from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from moving import Moving
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("brief_rates")]

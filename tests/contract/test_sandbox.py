@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
 from breakable import freeze_node, kill_node, thaw_node
@@ -14,14 +15,9 @@ from lab import wait_for
 
 from reconciler.errors import SandboxError
 from reconciler.model.cluster import Broker
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.sandbox.jars import known_releases
 from reconciler.sandbox.request import BrokerState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 

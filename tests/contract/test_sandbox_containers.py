@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kafka_image import find_image
@@ -14,10 +16,6 @@ from kafka_image import find_image
 from reconciler.errors import SandboxError
 from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.docker_engine import RUN_LABEL, find_docker, label_run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.cluster
 

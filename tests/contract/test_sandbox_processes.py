@@ -10,8 +10,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,9 +19,6 @@ from reconciler.errors import SandboxError
 from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.paths import data_directory
 from reconciler.sandbox.request import BrokerState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.cluster
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
 from breakable import freeze_node, kill_node, thaw_node
@@ -11,14 +11,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from lab import wait_for
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.sandbox.embedded import EmbeddedCluster
 from reconciler.sandbox.request import BrokerState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,20 +19,14 @@ from reconciler.kafka.metadata import read_metadata, read_topic
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.second_look import settle_rows
 from reconciler.kafka.views import Views
-from reconciler.model.cluster import ThrottleSide
+from reconciler.model.cluster import ThrottleSide, TopicState
+from reconciler.model.plan import Plan
 from reconciler.model.steps import CreateTopic, steps_of
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
+from reconciler.spec.estate import Estate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from moving import Moving
-
-    from reconciler.model.cluster import TopicState
-    from reconciler.model.plan import Plan
-    from reconciler.sandbox.cluster import Cluster
-    from reconciler.spec.estate import Estate
 
 OLD = {"retention.ms": "-1", "flush.ms": "77"}
 

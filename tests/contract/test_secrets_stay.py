@@ -11,11 +11,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from planted import ENVIRONMENT, MARK, NAMES, echoing, find_planted, refer, use, write_client
 
 from reconciler.cli.app import run
+from reconciler.sandbox.cluster import Cluster
 
 if TYPE_CHECKING:
     from security import Secured
-
-    from reconciler.sandbox.cluster import Cluster
 
 
 @pytest.fixture

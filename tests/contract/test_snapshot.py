@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -14,12 +15,7 @@ from reconciler.api.snapshots import read_snapshot, take_snapshot, write_snapsho
 from reconciler.cli.app import run
 from reconciler.kafka.reader import KafkaReader
 from reconciler.model.steps import CreateTopic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster
 
 THROTTLE = "leader.replication.throttled.replicas"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -20,13 +21,10 @@ from reconciler.kafka.second_client import translate_settings
 from reconciler.kafka.views import Views
 from reconciler.model.cluster import TopicState
 from reconciler.model.steps import CreateTopic
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from reconciler.kafka.metadata import BrokerClient
-    from reconciler.sandbox.cluster import Cluster
 
 
 class TestViews:

@@ -12,14 +12,14 @@ from lab import HERE, connect_to, create, wait_for
 from reconciler.kafka.connection import connect
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter
+from reconciler.model.cluster import TopicState
 from reconciler.model.outcomes import Answer, AnswerKind
 from reconciler.model.steps import ConfigureTopic, CreateTopic, ExpandTopic
+from reconciler.sandbox.cluster import Cluster
 from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from reconciler.kafka.connection import Connection
-    from reconciler.model.cluster import TopicState
-    from reconciler.sandbox.cluster import Cluster
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka.admin import AdminClient
 from shorthand import CATALOGUE
@@ -16,16 +17,11 @@ from reconciler.errors import Location
 from reconciler.kafka.connection import connect
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter
-from reconciler.model.cluster import Guards
+from reconciler.model.cluster import ClusterState, Guards, TopicSpec, TopicState
+from reconciler.model.plan import Plan
+from reconciler.run.ending import Applied
+from reconciler.sandbox.cluster import Cluster
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
-    from reconciler.model.plan import Plan
-    from reconciler.run.ending import Applied
-    from reconciler.sandbox.cluster import Cluster
 
 NO_GUARDS = Guards()
 ENTRY = ClusterEntry("lab", Location("topics/clusters.yaml", 3))

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, ResourceType
 from lab import connect_to, reassign, set_config, wait_for
 
 from reconciler.kafka.reader import KafkaReader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from concurrent.futures import Future
-
-    from reconciler.model.cluster import TopicState
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.model.cluster import TopicState
+from reconciler.sandbox.cluster import Cluster
 
 
 class ByHand:

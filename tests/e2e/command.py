@@ -7,12 +7,9 @@ import subprocess
 import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from reconciler.cli.app import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RECONCILER = (sys.executable, "-m", "reconciler")
 TIMEOUT_S = 120

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from proxy import failing_network
 from shell import Shell
 
+from reconciler.sandbox.cluster import Cluster
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from proxy import FailingNetwork
-
-    from reconciler.sandbox.cluster import Cluster
 
 
 @pytest.fixture

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from command import RECONCILER, run_here
 from confluent_kafka.admin import AdminClient
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 APPLY = ("apply", "--cluster", "lab", "--auto-approve")
 VALIDATIONS = 2  # of CreateTopics, before the first real one: for rights, and of the plan

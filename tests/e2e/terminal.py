@@ -11,12 +11,10 @@ import subprocess
 import termios
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import Self
 
 PATIENCE_S = 180
 """How long a test waits before it gives up; nothing depends on how long it took."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,14 +16,11 @@ from shell import VALIDATIONS, Shell, told
 
 from reconciler.cli.app import run
 from reconciler.cli.journal import Journal
+from reconciler.run.events import StepAnswered
 from reconciler.sandbox.cluster import start_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from proxy import FailingNetwork
-
-    from reconciler.run.events import StepAnswered
 
 METADATA = 3
 

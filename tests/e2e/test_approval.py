@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,9 +12,6 @@ from command import RECONCILER
 from terminal import HIDDEN, Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from shell import Shell
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")

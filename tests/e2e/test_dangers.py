@@ -9,10 +9,10 @@ import pytest
 from dangers import edits, losses, moved, trouble
 from dangers.page import PAGE, act_out, list_dangers, name_danger, render_page
 
+from reconciler.sandbox.cluster import Cluster
+
 if TYPE_CHECKING:
     from dangers.page import Danger
-
-    from reconciler.sandbox.cluster import Cluster
 
 ROW = re.compile(r"^\| ([^|`]+?) \| .* \|$", re.MULTILINE)
 

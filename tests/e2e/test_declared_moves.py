@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from reconciler.api.planning import load_estate, read_cluster
 from reconciler.cli.app import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.model.cluster import TopicState
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.model.cluster import TopicState
+from reconciler.sandbox.cluster import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("brief_rates")]
 

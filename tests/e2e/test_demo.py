@@ -7,16 +7,13 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from terminal import HIDDEN, Terminal
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Open = Callable[[str], Terminal]
+Open = Callable[[str], Terminal]
 
 pytestmark = [
     pytest.mark.cluster,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,15 +11,10 @@ from command import run_here
 from confluent_kafka.admin import AdminClient
 from lab import wait_for
 
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from command import Ran
-
-    from reconciler.sandbox.cluster import Cluster
 
 AWAY = 2
 

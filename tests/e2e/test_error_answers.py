@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from command import Ran, run_reconciler
@@ -25,13 +26,7 @@ from proxy import (
 )
 from shell import VALIDATIONS, told
 
-from reconciler.sandbox.cluster import start_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 TIMED_OUT, NOT_CONTROLLER, THROTTLED = 7, 41, 89
 LOADING, UNAVAILABLE, NOT_COORDINATOR = 14, 15, 16

@@ -9,18 +9,14 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from reconciler.cli.app import run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster
 
 EXPORTER = shutil.which("prometheus-node-exporter") or shutil.which("node_exporter")
 WAIT_S = 30

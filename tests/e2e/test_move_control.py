@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,21 +19,16 @@ from reconciler.api.authors import find_author
 from reconciler.api.move_control import Locking, control_moves
 from reconciler.kafka.lock import MOVES_GROUP, Holder, hold_lock
 from reconciler.kafka.reader import KafkaReader
-from reconciler.model.cluster import EMPTY, ThrottleSide
+from reconciler.model.cluster import EMPTY, Place, Replicas, ThrottleSide
 from reconciler.model.moves import MIN_INSYNC, UNLIMITED, DefaultRate, MovePolicy, PlannedMoves
 from reconciler.model.outcomes import AnswerKind
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.planfile.codec import encode_plan
+from reconciler.sandbox.cluster import Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     from command import Ran
     from moving import Moving
-
-    from reconciler.model.cluster import Place, Replicas
-    from reconciler.sandbox.cluster import Cluster
 
     Run = Callable[..., Ran]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jsonschema
@@ -13,9 +15,6 @@ from terminal import Terminal
 from reconciler.cli.schema import SCHEMAS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from moving import Moving
 
 pytestmark = pytest.mark.cluster

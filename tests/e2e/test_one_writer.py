@@ -6,6 +6,8 @@ import getpass
 import json
 import signal
 import socket
+import subprocess
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,9 +17,6 @@ from proxy import CREATE_TOPICS, Loss
 from shell import VALIDATIONS, Shell, told
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable
-
     from proxy import FailingNetwork, Fault
 
 

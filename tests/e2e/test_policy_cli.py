@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from workbench import Workbench
 
 from reconciler.cli.app import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster
 
 CLUSTERS = """\
 version: 1

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from reconciler.api.planning import load_estate, read_cluster
 from reconciler.cli.app import run
+from reconciler.model.cluster import Assignment
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from moving import Moving
-
-    from reconciler.model.cluster import Assignment
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("brief_rates")]
 

@@ -6,6 +6,8 @@ import json
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,14 +17,10 @@ from terminal import Terminal
 
 from reconciler.cli.app import run
 from reconciler.kafka.reader import KafkaReader
+from reconciler.sandbox.cluster import Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from repository import Repository
-
-    from reconciler.sandbox.cluster import Cluster
 
 COUNTS = "partitions: 2\nreplication_factor: 2"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import signal
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,8 +16,6 @@ from shell import VALIDATIONS, Shell, told
 from reconciler.cli.app import run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from proxy import FailingNetwork
 
     Wish = Callable[[str], None]

@@ -6,6 +6,7 @@ Every command is the real one, on a real cluster, in a real repository.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,12 +14,10 @@ from by_hand import ByHand
 from command import run_here
 from repository import start_repository
 
+from reconciler.sandbox.cluster import Cluster
+
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from command import Ran
-
-    from reconciler.sandbox.cluster import Cluster
 
 CLUSTERS = """\
 version: 1

@@ -6,7 +6,9 @@ Plans, comments and approvals go through the real commands, on a real cluster.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from code_host import TOKEN, serve
@@ -15,15 +17,10 @@ from lab import connect_to
 
 from reconciler.cli.app import run
 from reconciler.kafka.reader import KafkaReader
+from reconciler.model.cluster import Assignment
+from reconciler.sandbox.cluster import Cluster
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from reconciler.model.cluster import Assignment
-    from reconciler.sandbox.cluster import Cluster
-
-    Captured = pytest.CaptureFixture[str]
+Captured = pytest.CaptureFixture[str]
 
 pytestmark = pytest.mark.cluster
 

@@ -7,8 +7,9 @@ import signal
 import subprocess
 import time
 import urllib.request
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from command import RECONCILER
@@ -16,13 +17,7 @@ from lab import connect_to
 from test_metrics_cli import read_metrics
 
 from reconciler.kafka.reader import KafkaReader
-from reconciler.sandbox.cluster import start_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 pytestmark = pytest.mark.cluster
 WAIT_S = 90

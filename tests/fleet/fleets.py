@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -27,15 +28,11 @@ from reconciler.model.cluster import (
     TopicSpec,
     TopicState,
 )
-from reconciler.model.moves import MIN_INSYNC
+from reconciler.model.moves import MIN_INSYNC, MovePolicy
 from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pyspark.sql import DataFrame, SparkSession
-
-    from reconciler.model.moves import MovePolicy
 
 CALM = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 NOTE = Finding("cluster-rights", "some topics are hidden\x1b", "ask", severity=Severity.NOTE)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recomputed_messages import IN_SYNC, THROTTLES, UNCLEAN, Found
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    Row = dict[str, Any]
-    Broken = Iterator[tuple[str, int, Row]]
-    About = Iterator[tuple[str, Any, int, Row]]
+Row = dict[str, Any]
+Broken = Iterator[tuple[str, int, Row]]
+About = Iterator[tuple[str, Any, int, Row]]
 
 # As clusters.yaml has them: the others inherit three replicas and have no policy.
 POLICY = {"trouble-topics": 2}

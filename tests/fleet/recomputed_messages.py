@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    Row = dict[str, Any]
+Row = dict[str, Any]
 
 IN_SYNC, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")

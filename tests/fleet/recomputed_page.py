@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element, TreeBuilder
 
 import duckdb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 YESTERDAY, TODAY = "20261120T030000Z", "20261121T030000Z"
 TABLES_OF = {

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from reconciler.fleet import tables
 from reconciler.fleet.rows import describe_reading, make_table, write_specs, write_state
+from reconciler.model.cluster import ClusterState, TopicSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pyspark.sql import DataFrame, SparkSession
-
-    from reconciler.model.cluster import ClusterState, TopicSpec
 
 
 def make_state(

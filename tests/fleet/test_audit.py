@@ -18,13 +18,19 @@ from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, Concern
 from reconciler.fleet.audit.topics import make_expectations
 from reconciler.fleet.history.events import EVENT_KINDS
 from reconciler.fleet.rows import make_table
-from reconciler.model.cluster import Broker, LogDirectory, RateSource, ThrottleRate, ThrottleSide
+from reconciler.model.cluster import (
+    Broker,
+    LogDirectory,
+    RateSource,
+    ThrottleRate,
+    ThrottleSide,
+    TopicSpec,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from reconciler.fleet.tables import LakeTable
-    from reconciler.model.cluster import TopicSpec
 
 pytestmark = pytest.mark.fleet
 

@@ -6,6 +6,7 @@ import io
 import json
 from contextlib import redirect_stdout
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,8 +22,6 @@ from reconciler.fleet.lake.attempts import AUDIT
 from reconciler.fleet.lake.lake import Lake
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.fleet

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING
@@ -17,17 +18,13 @@ from worlds import broker_lists, live_topics, rows_on
 from reconciler.fleet.audit.audit import audit_fleet
 from reconciler.fleet.audit.next_leaders import NEXT_LEADERS
 from reconciler.fleet.audit.topics import EXPECTATIONS
-from reconciler.model.cluster import TopicState
+from reconciler.model.cluster import Assignment, Broker, ClusterState, TopicState
 from reconciler.placement.measure import measure_quality
 from reconciler.placement.next_leaders import NextLeaders
 from reconciler.placement.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pyspark.sql import Row, SparkSession
-
-    from reconciler.model.cluster import Assignment, Broker, ClusterState
 
 pytestmark = pytest.mark.fleet
 NAMES = ("a", "b", "c")

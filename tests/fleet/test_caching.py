@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,9 +11,6 @@ import pytest
 from reconciler.fleet.caching import caching, computing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
     from pyspark.sql import SparkSession
 
     from reconciler.fleet.caching import Cache

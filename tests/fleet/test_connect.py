@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +23,6 @@ from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.runtime import use_java
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.fleet, pytest.mark.slow]

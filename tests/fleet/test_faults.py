@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -21,14 +23,10 @@ from reconciler.fleet.lake.attempts import PLAN
 from reconciler.fleet.lake.lake import Lake
 from reconciler.kafka.reader import KafkaReader
 from reconciler.planfile.codec import decode_plan
+from reconciler.sandbox.cluster import Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
-
-    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = [pytest.mark.fleet, pytest.mark.cluster]
 

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -27,8 +28,6 @@ from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.session import Engine, open_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from pyspark.sql import SparkSession
 
 PREPARED = os.environ.get("RECONCILER_TABLE_FORMATS")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +24,6 @@ from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.rows import write_specs
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import Row, SparkSession
 
     from reconciler.fleet.tables import LakeTable

@@ -21,11 +21,10 @@ from reconciler.fleet.lake.inventory import choose_kept, find_chain
 from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.lake.maintenance import compact_lake
 from reconciler.fleet.tracing import fold_history, keep_collections, read_history, trace_collections
+from reconciler.model.cluster import ClusterState
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from reconciler.model.cluster import ClusterState
 
 pytestmark = pytest.mark.fleet
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -26,15 +28,11 @@ from reconciler.fleet.page.gather import gather_page
 from reconciler.fleet.page.measures import measure_topics
 from reconciler.fleet.planning import join_tables
 from reconciler.fleet.rows import make_table, write_specs, write_state
+from reconciler.model.cluster import ClusterState
 from reconciler.placement.measure import measure_balance
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
-
-    from reconciler.model.cluster import ClusterState
 
 pytestmark = pytest.mark.fleet
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +21,13 @@ from reconciler.fleet.planning import (
     take_move_plans,
 )
 from reconciler.fleet.rows import make_table
-from reconciler.model.plan import Commit
+from reconciler.model.plan import Commit, Plan
 from reconciler.model.steps import steps_of
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
 from reconciler.show.view import view_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql import DataFrame, SparkSession
-
-    from reconciler.model.plan import Plan
 
 pytestmark = pytest.mark.fleet
 

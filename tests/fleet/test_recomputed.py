@@ -6,8 +6,10 @@ DuckDB reads the files, and SQL and plain Python count. The fleet is generated w
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from xml.etree.ElementTree import Element
 
 import pytest
 from recomputed_findings import FACTOR, Judge, count_takeovers, hold
@@ -39,9 +41,6 @@ from reconciler.fleet.page.html import render_page
 from reconciler.fleet.tracing import trace_collections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from xml.etree.ElementTree import Element
-
     import duckdb
     from pyspark.sql import SparkSession
     from recomputed_findings import Cluster

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,13 +15,10 @@ from shorthand import brokers, cluster, topic
 
 from reconciler.fleet import tables
 from reconciler.fleet.rows import arrow_schema, read_specs, read_state, write_specs
+from reconciler.model.cluster import ClusterState
 
 if TYPE_CHECKING:
-    from random import Random
-
     from worlds import World
-
-    from reconciler.model.cluster import ClusterState
 
 
 def there_and_back(state: ClusterState, shuffle: Random | None = None) -> ClusterState:

@@ -6,6 +6,7 @@ import json
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,13 +18,10 @@ from reconciler.fleet import tables
 from reconciler.fleet.lake.attempts import AUDIT, PLAN
 from reconciler.fleet.lake.lake import Lake
 from reconciler.planfile.codec import decode_plan
+from reconciler.sandbox.cluster import Cluster
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
-
-    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = [pytest.mark.fleet, pytest.mark.cluster]
 

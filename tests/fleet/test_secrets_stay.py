@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from planted import ENVIRONMENT, MARK, NAMES, echoing, find_planted, refer, watching_processes
 from planted import write_client as write
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster
 
 pytestmark = [pytest.mark.fleet, pytest.mark.cluster]
 

@@ -6,7 +6,9 @@ import json
 import socket
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,16 +27,12 @@ from reconciler.fleet.source.kafka_metadata import (
     settle_readings,
 )
 from reconciler.fleet.source.spec_tree import SpecTree, find_tree
+from reconciler.sandbox.cluster import Cluster
 from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
-
-    from reconciler.sandbox.cluster import Cluster
 
 DESCRIBE_CONFIGS = 32
 STATE = [table.name for table in tables.STATE]

@@ -16,11 +16,12 @@ import os
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterator, Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -28,14 +29,9 @@ from reconciler.api.connections import find_cluster
 from reconciler.api.planning import build_plan, load_estate
 from reconciler.api.snapshots import read_snapshot
 from reconciler.cli.app import run
-from reconciler.model.cluster import TopicUsage
+from reconciler.model.cluster import ClusterState, TopicUsage
 from reconciler.moves.elections import assemble_elections
 from reconciler.planfile.codec import encode_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reconciler.model.cluster import ClusterState
 
 HERE = Path(__file__).parent / "plans"
 ANSWERS = {

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from exhaustive import Optimum, squares
 from ortools.sat.python import cp_model
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from reconciler.placement.problem import Problem, Wish
 
-    from reconciler.placement.problem import Problem, Wish
-
-    Terms = Sequence[cp_model.LinearExpr]
+Terms = Sequence[cp_model.LinearExpr]
 
 
 def solve(problem: Problem) -> Optimum:

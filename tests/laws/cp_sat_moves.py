@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from cp_sat import least, square
 from ortools.sat.python import cp_model
 
-from reconciler.placement.moving.problem import MoveGoal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.cluster import Assignment, Replicas
-    from reconciler.placement.moving.problem import MoveProblem, MoveWish
+from reconciler.model.cluster import Assignment, Replicas
+from reconciler.placement.moving.problem import MoveGoal, MoveProblem, MoveWish
 
 Chosen = dict[tuple[str, int, int], cp_model.IntVar]
 """Whether a partition of a topic has a replica, or its preferred leader, on a broker."""

@@ -9,14 +9,12 @@ sums are merged where they are equal, which leaves nothing out.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.placement.problem import Problem, Wish
+from reconciler.placement.problem import Problem, Wish
 
 Vector = tuple[int, ...]
 

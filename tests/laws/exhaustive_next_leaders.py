@@ -8,6 +8,7 @@ Only equal vectors are merged, and only those that miss levels one to four are d
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import combinations_with_replacement, permutations
 from math import comb, lcm
@@ -16,13 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import exhaustive
 import numpy as np
 
+from reconciler.model.cluster import Assignment, Replicas
+from reconciler.placement.problem import Problem, Wish
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from numpy.typing import NDArray
-
-    from reconciler.model.cluster import Assignment, Replicas
-    from reconciler.placement.problem import Problem, Wish
 
     Ints = NDArray[np.int64]
 

@@ -4,15 +4,10 @@ topics."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from random import Random
 
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Assignment, Broker, Replicas
 from reconciler.placement.problem import Problem, Wish, count_load
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from reconciler.model.cluster import Assignment, Replicas
 
 
 def draw_problem(rng: Random, topics: int, brokers: int = 5, partitions: int = 3) -> Problem:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -12,16 +11,13 @@ from shorthand import cluster
 from sizes import choose
 from worlds import NAMES, broker_lists, live_topics
 
-from reconciler.adopt.draft import open_draft
+from reconciler.adopt.draft import Adoption, open_draft
 from reconciler.adopt.live import AdoptionRequest, adopt_topics
 from reconciler.api.estate_files import read_estate_files, write_texts
 from reconciler.api.planning import build_plan, load_estate
 from reconciler.model.cluster import ClusterState, TopicState
+from reconciler.model.plan import PlannedTopic
 from reconciler.model.steps import steps_of
-
-if TYPE_CHECKING:
-    from reconciler.adopt.draft import Adoption
-    from reconciler.model.plan import PlannedTopic
 
 ODD_NAMES = ("null", "true", "012", "1e3", "-", "_", ".x", "no", "clusters", "0x1f")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,14 +13,10 @@ from worlds import NAMES, World, rows_on, worlds
 
 from reconciler.changes.build import assemble_plan
 from reconciler.diff.brokers import eligible_brokers
+from reconciler.model.cluster import Assignment
+from reconciler.model.plan import Plan
 from reconciler.planfile.approval import Approval, keep_approved, list_new_rows
 from reconciler.planfile.codec import fingerprint_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from reconciler.model.cluster import Assignment
-    from reconciler.model.plan import Plan
 
 
 def assemble(world: World, proposed: Mapping[str, Assignment] | None) -> Plan:

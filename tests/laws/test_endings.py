@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from itertools import chain, combinations, product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -30,13 +32,10 @@ from reconciler.errors import (
 )
 from reconciler.model.outcomes import Outcome, OutcomeKind
 from reconciler.run.ending import Applied, end_run
+from reconciler.spec.estate import Estate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from reconciler.kafka.connection import Connection
-    from reconciler.spec.estate import Estate
 
 PLAN = plan([spec(partitions=3, replication_factor=1)], cluster())
 WELL = {OutcomeKind.DONE, OutcomeKind.ALREADY_DONE}

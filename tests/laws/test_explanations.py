@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations, product
 from typing import TYPE_CHECKING
@@ -13,21 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from worlds import rows_on, worlds
 
-from reconciler.model.cluster import Broker, TopicState
+from reconciler.model.cluster import Assignment, Broker, Replicas, TopicState
 from reconciler.placement.check import check_placement
 from reconciler.placement.problem import Problem, Wish, count_load
-from reconciler.show.explain.matrix import build_matrix
+from reconciler.show.explain.matrix import Matrix, build_matrix
 from reconciler.show.explain.picture import draw_matrix
 from reconciler.show.explain.reasons import Growth, give_reasons
 from reconciler.show.explain.text import render_matrix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from worlds import World
-
-    from reconciler.model.cluster import Assignment, Replicas
-    from reconciler.show.explain.matrix import Matrix
 
 RECT = "{http://www.w3.org/2000/svg}rect"
 

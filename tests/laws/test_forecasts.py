@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,9 +16,6 @@ from reconciler.model.moves import MovePolicy, PlannedMoves
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.moves.forecast import forecast_moves, list_row_moves
 from reconciler.planfile.codec import decode_plan, encode_plan
-
-if TYPE_CHECKING:
-    from random import Random
 
 IDS = range(1, 7)
 NODES = brokers("a", "a", "b", "b", "c", "c")

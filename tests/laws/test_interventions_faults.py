@@ -9,9 +9,10 @@ command leaves nothing of its own to do.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from simulated.cluster import KilledError
@@ -19,23 +20,16 @@ from simulated.scenario import FAULTS, Play, make_play
 from sizes import choose
 
 from reconciler.errors import FindingsError
-from reconciler.model.moves import MIN_INSYNC, DefaultRate
+from reconciler.model.moves import MIN_INSYNC, DefaultRate, MovesReading
+from reconciler.moves.decisions import Settlement
 from reconciler.moves.running import interventions
 from reconciler.moves.running import rows as states
-from reconciler.moves.running.cancel import Cancel
+from reconciler.moves.running.cancel import Cancel, Cancelled
 from reconciler.moves.running.insync import MinInsync
-from reconciler.moves.running.interventions import Leases, Requests, Settling, set_rate
+from reconciler.moves.running.interventions import Leases, Requests, Settled, Settling, set_rate
 from reconciler.moves.running.throttle import list_entries, read_lists
 from reconciler.moves.running.writes import Writes
 from reconciler.moves.throttles import Leftover
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.model.moves import MovesReading
-    from reconciler.moves.decisions import Settlement
-    from reconciler.moves.running.cancel import Cancelled
-    from reconciler.moves.running.interventions import Settled
 
 VERBS = ("cancel", "settle", "rate")
 """Each with its plays; in a play of one, a second operator calls others."""

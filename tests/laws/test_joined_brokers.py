@@ -6,25 +6,20 @@ The bounds are computed here: an even share by division, and preferred leaders b
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 from math import ceil, floor
-from typing import TYPE_CHECKING
 
 import pytest
 from ortools.graph.python import max_flow
 from shorthand import cluster, may_move, topic
 
 from reconciler.errors import Location
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Assignment, Broker, ClusterState
+from reconciler.model.plan import Plan
 from reconciler.moves.rebalance import plan_rebalance
 from reconciler.placement.kafka_placement import place_like_kafka
 from reconciler.placement.problem import Problem, Wish
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from reconciler.model.cluster import Assignment, ClusterState
-    from reconciler.model.plan import Plan
 
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())
 JOINED = 3

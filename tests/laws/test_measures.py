@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import product
-from typing import TYPE_CHECKING
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
 from worlds import broker_lists, rows_on
 
+from reconciler.model.cluster import Broker, Replicas
 from reconciler.placement.loss import Exposed, count_unwritable, measure_losses
 from reconciler.placement.measure import count_misplaced, measure_quality
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from random import Random
-
-    from reconciler.model.cluster import Broker, Replicas
 
 
 @st.composite

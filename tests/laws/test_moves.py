@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING
 
 import cp_sat_moves
 import pytest
 from sizes import choose
 
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Assignment, Broker, Replicas
 from reconciler.placement.moving.check import check_moves, count_moves, least_moves
 from reconciler.placement.moving.moves import move_replicas
 from reconciler.placement.moving.problem import MoveGoal, MoveProblem, MoveWish
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reconciler.model.cluster import Assignment, Replicas
 
 SEED = int(os.environ.get("RECONCILER_SEED", "20261122"))
 INSTANCES = choose(200, 3_000)

@@ -9,9 +9,10 @@ drains is cordoned as planned, and called empty if and only if it is.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from simulated.scenario import find_faults, make_play, play_out
@@ -24,9 +25,6 @@ from reconciler.moves.running.insync import MinInsync
 from reconciler.moves.running.throttle import Throttles
 from reconciler.moves.running.writes import Writes
 from reconciler.moves.window import Seats
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SEEDS = (*range(600), 1084, 2100, 2209)
 """About 2,100 runs in 20 s of CPU. The last ones met views so late that a write undid another."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from random import Random
 
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
@@ -16,15 +16,11 @@ from reconciler.diff.fields import desired_replication
 from reconciler.errors import Location
 from reconciler.model.cluster import ClusterState, Reassignment, TopicSpec, TopicState
 from reconciler.model.moves import MIN_INSYNC
+from reconciler.model.plan import Plan
 from reconciler.model.steps import steps_of
 from reconciler.moves.plan import assemble_moves
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from reconciler.model.plan import Plan
 
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())
 Drawn = tuple[ClusterEntry, tuple[TopicSpec, ...], ClusterState]

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 from exhaustive_next_leaders import Space, TooMany
@@ -22,15 +21,12 @@ from sizes import choose
 from takeovers import count_takeovers
 
 import reconciler
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Assignment, Broker
 from reconciler.placement import optimal
 from reconciler.placement.check import check_placement
 from reconciler.placement.next_leaders import NextLeaders, arrange
 from reconciler.placement.problem import Problem, Wish, count_load
 from reconciler.placement.strategies import place_replicas
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import Assignment
 
 HERE = Path(__file__).parent
 SEED = int(os.environ.get("RECONCILER_SEED", "20261122"))

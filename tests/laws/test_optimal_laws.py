@@ -8,23 +8,19 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 from instances import draw_problem
 from sizes import choose
 
 import reconciler
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Assignment, Broker
 from reconciler.model.plan import Level
 from reconciler.placement import optimal
 from reconciler.placement.check import check_placement
 from reconciler.placement.measure import measure_balance
 from reconciler.placement.problem import Problem, Wish, count_load
 from reconciler.placement.strategies import place_replicas
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import Assignment
 
 HERE = Path(__file__).parent
 SEED = int(os.environ.get("RECONCILER_SEED", "20261121"))

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
 from worlds import broker_lists, rows_on
 
+from reconciler.model.cluster import Broker, Replicas
 from reconciler.placement.check import check_placement
 from reconciler.placement.problem import Problem, Wish, count_load
 from reconciler.placement.striped import place_striped
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from reconciler.model.cluster import Broker, Replicas
 
 
 @st.composite

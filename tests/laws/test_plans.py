@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from random import Random
+from typing import TypeVar
 
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -21,15 +23,10 @@ from reconciler.diff.fields import (
     managed_overrides,
 )
 from reconciler.model.cluster import TopicSpec, TopicState
+from reconciler.model.plan import Plan
 from reconciler.model.steps import is_deletion, steps_of
 from reconciler.planfile.codec import decode_plan, encode_plan
 from reconciler.show.text import render_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from random import Random
-
-    from reconciler.model.plan import Plan
 
 Item = TypeVar("Item")
 

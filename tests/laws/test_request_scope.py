@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -11,13 +10,11 @@ from shorthand import HERE
 from worlds import World, worlds
 
 from reconciler.changes.plan import plan_cluster
+from reconciler.model.plan import Plan
 from reconciler.model.steps import steps_of
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.spec.changes import Changes, ClusterThen
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from reconciler.model.plan import Plan
 
 
 def plan(world: World, touched: frozenset[str] | None) -> Plan:

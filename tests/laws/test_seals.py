@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -17,9 +18,6 @@ from reconciler.model.cluster import TopicState
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.model.steps import is_deletion, steps_of
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PRINTABLE = "".join(map(chr, range(32, 127)))
 SHAPES: tuple[Callable[[TopicImage], TopicImage], ...] = (

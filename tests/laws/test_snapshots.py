@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +13,13 @@ from hypothesis import strategies as st
 from worlds import worlds
 
 from reconciler.errors import SnapshotError
-from reconciler.model.cluster import LogDirectory
+from reconciler.model.cluster import ClusterState, LogDirectory, TopicState
 from reconciler.model.steps import is_deletion
 from reconciler.planfile.codec import encode_plan
 from reconciler.planfile.snapshot import decode_snapshot, encode_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from worlds import World
-
-    from reconciler.model.cluster import ClusterState, TopicState
 
 
 @st.composite

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reconciler.api.planning import load_estate
-from reconciler.errors import SpecError
+from reconciler.errors import Finding, SpecError
 from reconciler.spec.syntax import load_text
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue
-
-if TYPE_CHECKING:
-    from reconciler.errors import Finding
 
 ROOT = Path(__file__).parents[2]
 CLUSTERS = (

@@ -7,22 +7,18 @@ change, and no rule against it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from shorthand import NOW_MS, brokers, cluster, rows, topic, unused_cluster
 from ways_out import CONSENT, MIN_INSYNC, NAME, Document, World, follow_ways
 
 from reconciler.fleet.audit.rules import AUDIT_RULES
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Broker, ClusterState
 from reconciler.rulebook import RULES, STAGES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from reconciler.model.cluster import ClusterState
 
 
 def spec(**keys: Any) -> Document:

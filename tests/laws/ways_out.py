@@ -6,25 +6,21 @@ Every clause of a way out has to be in EDITS, or in OUTSIDE, which edits no spec
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 from shorthand import cluster
 
 from reconciler.api.planning import build_moves, build_plan, load_estate
 from reconciler.diff.guards import list_refusals
-from reconciler.errors import SpecError
+from reconciler.errors import Finding, SpecError
+from reconciler.model.cluster import ClusterState
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from reconciler.errors import Finding
-    from reconciler.model.cluster import ClusterState
-
-    Edit = Callable[..., object]
+Edit = Callable[..., object]
 
 Document = dict[str, Any]
 CONSENT = "risk-not-acknowledged"

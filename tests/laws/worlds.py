@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hypothesis import strategies as st
 from shorthand import CATALOGUE, HERE, NONE, NOW_MS
 
 from reconciler.changes.build import assemble_plan
-from reconciler.changes.topics import diff_topics
+from reconciler.changes.topics import TopicDiff, diff_topics
 from reconciler.diff.fields import NOT_MANAGED_KEYS
-from reconciler.model.cluster import Broker, ClusterState, Guards, TopicSpec, TopicState, TopicUsage
+from reconciler.model.cluster import (
+    Broker,
+    ClusterState,
+    Guards,
+    Replicas,
+    TopicSpec,
+    TopicState,
+    TopicUsage,
+)
+from reconciler.model.plan import Plan
 from reconciler.model.steps import is_deletion, steps_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.changes.topics import TopicDiff
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.plan import Plan
 
 NAMES = ("a", "b", "c.d", "c_d", "e", "f.g.h", "f_g.h", "i")
 VALUES = {

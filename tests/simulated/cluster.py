@@ -11,18 +11,20 @@ Violations are what a run must never do, found where it would do harm and not in
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING
 
 from reconciler.errors import ClusterError, Finding, LockLostError
 from reconciler.model.cluster import (
     Broker,
     ClusterState,
     LogDirectory,
+    Place,
     RateSource,
     Reassignment,
+    Replicas,
     ThrottleList,
     ThrottleRate,
     ThrottleSide,
@@ -30,11 +32,6 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.moves import MIN_INSYNC, MovesReading, PartitionState
 from reconciler.model.outcomes import Answer, AnswerKind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-
-    from reconciler.model.cluster import Place, Replicas
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
 LOST = Answer(AnswerKind.LOST, "REQUEST_TIMED_OUT", "no answer")

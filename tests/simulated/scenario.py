@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from simulated.cluster import KilledError, SimulatedCluster
 
 from reconciler.errors import ClusterError, Location, StalePlanError
-from reconciler.model.cluster import Broker, ThrottleSide
+from reconciler.model.cluster import Broker, Place, Replicas, ThrottleSide
 from reconciler.model.moves import MIN_INSYNC, MoveKind, MovePolicy, PlannedDrain, PlannedMoves
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.moves.running.run import run_moves
 from reconciler.run.ending import Applied
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from reconciler.model.cluster import Place, Replicas
 
 HERE = Location("topics/shop.yaml", 3)
 EXTRA = "other"

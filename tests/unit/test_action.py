@@ -5,22 +5,17 @@ from __future__ import annotations
 import base64
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
 
 import pytest
 from repository import Repository, start_repository
 
 from reconciler.spec.syntax import load_text
-from reconciler.spec.values import YamlMap
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.spec.values import YamlValue
+from reconciler.spec.values import YamlMap, YamlValue
 
 ACTION = Path(__file__).parents[2] / ".github" / "actions" / "reconciler" / "action.yml"
 RECORDS = '#!/bin/sh\necho "$@" >> "$RUNNER_TEMP/asked"\n'

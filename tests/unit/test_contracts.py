@@ -7,15 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import reconciler
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGE = Path(reconciler.__file__).parent
 

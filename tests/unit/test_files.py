@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from sources import list_calls
@@ -13,10 +14,6 @@ from reconciler.files import appearing, open_to_append, write_file
 from reconciler.moves.reassignments import decode_rows
 from reconciler.planfile.codec import decode_plan
 from reconciler.planfile.snapshot import decode_snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 ELSEWHERE = {
     "cli/app.py": "the null device",

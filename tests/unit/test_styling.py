@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from sources import parse_modules
 
 from reconciler.styling import Paint, fold_line, set_columns, strip_colours
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAINT = Paint(wanted=True)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import (
     AclBinding,
@@ -16,12 +16,7 @@ from confluent_kafka.admin import (
 )
 from runner_clone import SECRETS
 
-from reconciler.sandbox.cluster import start_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 TIMEOUT_S = 60
 USER, PASSWORD = SECRETS["KAFKA_USER"], SECRETS["KAFKA_PASSWORD"]

@@ -6,8 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from code_host import serve
@@ -15,10 +15,7 @@ from code_hosts import GitHubHost, GitLabHost
 from runner_clone import ROOT, Repository
 from written import Written
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

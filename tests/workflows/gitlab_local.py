@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,8 +12,6 @@ from code_host import TOKEN
 from runner_clone import SECRETS, TIMEOUT_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from code_hosts import GitLabHost
     from runner_clone import Clone
 

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import (
     AdminClient,
@@ -17,8 +16,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-if TYPE_CHECKING:
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.sandbox.cluster import Cluster
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,16 +14,13 @@ from lab import connect_to
 from runner_clone import alter
 
 from reconciler.kafka.reader import KafkaReader
+from reconciler.sandbox.cluster import Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from act import Act
     from code_host import CodeHost, Talk
     from gitlab_local import GitLabLocal
     from runner_clone import Clone, Repository
-
-    from reconciler.sandbox.cluster import Cluster
 
 CLUSTERS = ("dev", "staging", "prod")
 """Each is a stage of its own."""

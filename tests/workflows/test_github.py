@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,9 +16,6 @@ from code_hosts import WebhookHost
 from runner_clone import SECRETS, copy_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from code_hosts import GitHubHost
     from runner_clone import Repository
     from written import Written

@@ -6,6 +6,8 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -17,9 +19,6 @@ from gitlab_local import NO_TAGS, GitLabLocal
 from runner_clone import ROOT, SECRETS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from code_hosts import GitLabHost
     from runner_clone import Repository
     from written import Written

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from runner_clone import ROOT, TIMEOUT_S
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def run(*words: str, cwd: Path = ROOT, **more: str) -> subprocess.CompletedProcess[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,9 +14,6 @@ from hostile_modules import Planted, list_user_sites
 from runner_clone import ROOT, SECRETS, TIMEOUT_S, copy_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from code_hosts import GitHubHost, GitLabHost
     from runner_clone import Repository
 

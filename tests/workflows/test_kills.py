@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pytest
@@ -18,9 +20,6 @@ from gitlab_local import GitLabLocal
 from runner_clone import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from code_host import CodeHost, Talk
     from code_hosts import GitHubHost, GitLabHost
     from runner_clone import Repository

@@ -7,6 +7,7 @@ each host, because each night begins where the one before it left the clusters.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import AdminClient, ConfigResource
@@ -20,13 +21,11 @@ from test_team import (
     team,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from reconciler.sandbox.cluster import Cluster
 
+if TYPE_CHECKING:
     from code_host import Talk
     from team import Changes, Team
-
-    from reconciler.sandbox.cluster import Cluster
 
 __all__ = ["clusters", "team"]  # fixtures
 

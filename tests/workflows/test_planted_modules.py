@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,9 +22,6 @@ from hostile_modules import Planted, list_user_sites
 from runner_clone import SECRETS, copy_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from code_hosts import GitHubHost, GitLabHost
     from runner_clone import Repository
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,15 +19,12 @@ from gitlab_local import GitLabLocal
 from runner_clone import ROOT, Clone, drop_queues
 from team import OnGitHub, OnGitLab
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+from reconciler.sandbox.cluster import Cluster
 
+if TYPE_CHECKING:
     from code_host import CodeHost
     from team import Pipelines
     from written import Written
-
-    from reconciler.sandbox.cluster import Cluster
 
 PAGE = (ROOT / "docs" / "ci.md").read_text()
 BOTH = ("staging", "prod-eu")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,16 +22,11 @@ from gitlab_local import GitLabLocal
 from runner_clone import Repository
 from team import CLUSTERS, OWNERS, OnGitHub, OnGitLab, Team
 
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     from code_host import Talk
     from team import Changes
-
-    from reconciler.sandbox.cluster import Cluster
 
 FACTS = ("created", "changed", "closed", "audit", "errors")
 TWENTY = {

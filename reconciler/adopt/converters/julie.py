@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from reconciler.adopt.converters.source import ForeignTopic
+from reconciler.adopt.converters.source import ForeignTopic, Source
 from reconciler.spec.values import YamlMap, YamlText
-
-if TYPE_CHECKING:
-    from reconciler.adopt.converters.source import Source
 
 _TOPIC = {"name", "dataType", "config", "plan", "description"}
 _AFTER = {"projects", "special_topics", "platform", "plans"}

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from reconciler.adopt.converters.source import ForeignTopic, read_source
+from reconciler.adopt.converters.source import ForeignTopic, Source, read_source
 from reconciler.spec.values import YamlList, YamlMap, YamlText
-
-if TYPE_CHECKING:
-    from reconciler.adopt.converters.source import Source
 
 
 def read_state_files(source: Source) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from reconciler.adopt.converters.source import ForeignTopic
+from reconciler.adopt.converters.source import ForeignTopic, Source
 from reconciler.spec.resources import (
     CLUSTER_LABEL,
     DELETED,
@@ -15,11 +15,6 @@ from reconciler.spec.resources import (
     translate,
 )
 from reconciler.spec.values import YamlList, YamlMap, YamlText
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.adopt.converters.source import Source
 
 _TOP = {"apiVersion", "kind", "metadata"}
 

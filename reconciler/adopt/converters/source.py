@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding, Severity, SpecError
+from reconciler.errors import Finding, Location, Severity, SpecError
+from reconciler.model.cluster import Assignment
 from reconciler.spec.syntax import load_text
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, quote
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-
-    from reconciler.errors import Location
-    from reconciler.model.cluster import Assignment
-
-    Follow = Callable[[str, str], tuple[str, bytes | Finding | None]]
-    """Finds the file that a document in a file names: its path, and what it holds, if it is there.
-    """
+Follow = Callable[[str, str], tuple[str, bytes | Finding | None]]
+"""Finds the file that a document in a file names: its path, and what it holds, if it is there.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from reconciler.adopt.converters.source import ForeignTopic
+from reconciler.adopt.converters.source import ForeignTopic, Source
+from reconciler.model.cluster import Assignment
 from reconciler.spec.values import YamlList, YamlMap, YamlText
 from reconciler.units import MINUTE
-
-if TYPE_CHECKING:
-    from reconciler.adopt.converters.source import Source
-    from reconciler.model.cluster import Assignment
 
 _ABOUT = {"name", "cluster", "environment", "region", "description", "consumers"}
 _SPEC = {"partitions", "replicationFactor", "retentionMinutes", "settings", "placement"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -18,16 +19,14 @@ from reconciler.cli.fleet.options import (
 from reconciler.cli.options import Command
 from reconciler.cli.terminal import paint
 from reconciler.errors import Severity, escape_unprintable
+from reconciler.fleet.session import Engine
 from reconciler.styling import pad, set_columns
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import DataFrame, Row
 
     from reconciler.fleet.audit.audit import Cause
-    from reconciler.fleet.session import Engine
 
 
 @click.command(cls=Command)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -16,12 +17,8 @@ from reconciler.cli.fleet.reading import (
 from reconciler.cli.options import Command
 from reconciler.cli.terminal import paint
 from reconciler.fleet.lake.attempts import READ
+from reconciler.fleet.session import Engine
 from reconciler.styling import set_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reconciler.fleet.session import Engine
 
 
 @click.command(cls=Command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,10 +15,8 @@ from reconciler.cli.fleet.options import (
 from reconciler.cli.fleet.reading import choose_name
 from reconciler.cli.options import Command
 from reconciler.cli.terminal import print_note
+from reconciler.fleet.session import Engine
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from reconciler.fleet.session import Engine
 
 AT_LEAST_ONE = click.IntRange(min=1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,15 +18,13 @@ from reconciler.cli.fleet.options import (
 from reconciler.cli.options import Command, choose_topics
 from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError, escape_unprintable
+from reconciler.fleet.session import Engine
 from reconciler.styling import set_columns
 from reconciler.units import approximate_size, count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from pyspark.sql import DataFrame, Row
 
-    from reconciler.fleet.session import Engine
     from reconciler.fleet.tables import LakeTable
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")

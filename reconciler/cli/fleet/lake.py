@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -16,15 +17,13 @@ from reconciler.cli.fleet.options import engine_options, lake_option, open_lake,
 from reconciler.cli.options import Command
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
+from reconciler.fleet.session import Engine
 from reconciler.styling import set_columns
 from reconciler.units import approximate_size, count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from reconciler.fleet.lake.inventory import Holding, Keeping
     from reconciler.fleet.lake.stores import Store
-    from reconciler.fleet.session import Engine
 
 
 @click.group(name="lake")

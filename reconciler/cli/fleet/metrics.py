@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,10 +11,8 @@ from reconciler.cli.fleet.options import engine_options, lake_option, open_lake,
 from reconciler.cli.options import Command
 from reconciler.cli.plans import write_whole
 from reconciler.cli.terminal import print_note
+from reconciler.fleet.session import Engine
 from reconciler.metrics.text import render_metrics
-
-if TYPE_CHECKING:
-    from reconciler.fleet.session import Engine
 
 
 @click.command(cls=Command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,8 +18,6 @@ from reconciler.fleet.session import Engine, Interrupts, open_session
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from pyspark.sql import SparkSession
 
     from reconciler.fleet.lake.lake import Lake

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,12 +20,10 @@ from reconciler.cli.options import Command
 from reconciler.cli.plans import write_whole
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
+from reconciler.fleet.session import Engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from reconciler.fleet.lake.lake import Lake
-    from reconciler.fleet.session import Engine
 
 
 @click.command(cls=Command)

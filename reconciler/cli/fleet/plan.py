@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,15 +27,12 @@ from reconciler.cli.plans import PlanFiles
 from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError
 from reconciler.fleet.lake.attempts import PLANNED
+from reconciler.fleet.session import Engine
 from reconciler.styling import set_columns
 from reconciler.units import approximate_duration, approximate_size, count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import Row
-
-    from reconciler.fleet.session import Engine
 
 PENDING = 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
@@ -14,14 +15,12 @@ from reconciler.cli.fleet.options import read_addresses, warn_ahead
 from reconciler.cli.git import Checkout, GitError, read_commit
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
+from reconciler.model.plan import Commit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from reconciler.fleet.jobs import Collected
     from reconciler.fleet.lake.lake import Lake
     from reconciler.fleet.source.spec_tree import Tree
-    from reconciler.model.plan import Commit
     from reconciler.spec.estate import Estate
 
 T = TypeVar("T")

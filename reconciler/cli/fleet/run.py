@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import click
 
@@ -24,14 +25,9 @@ from reconciler.cli.options import Command
 from reconciler.cli.plans import PlanFiles
 from reconciler.errors import Severity
 from reconciler.fleet.lake.attempts import READ
+from reconciler.fleet.session import Engine
 from reconciler.styling import set_columns
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from reconciler.fleet.session import Engine
-
 
 SHOWN = 5
 """How many findings of a rule are printed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,17 +31,14 @@ from reconciler.cli.moves.target import (
 from reconciler.cli.plans import read_plan
 from reconciler.cli.terminal import working
 from reconciler.errors import UsageError
-from reconciler.model.moves import MIN_INSYNC
+from reconciler.model.cluster import Place
+from reconciler.model.moves import MIN_INSYNC, MovesReading
 from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.model.plan import Plan
 from reconciler.moves.decisions import find_effect
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reconciler.model.cluster import Place
-    from reconciler.model.moves import MovesReading
-    from reconciler.model.plan import Plan
     from reconciler.moves.running.cancel import Cancel, Cancelled
     from reconciler.run.ending import Ending
 

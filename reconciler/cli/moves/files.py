@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from reconciler.api.planning import load_estate, plan_rows, read_for_moves, read_rows
-from reconciler.api.rendering import export_rows
+from reconciler.api.rendering import PlanFormat, export_rows
 from reconciler.cli import options
 from reconciler.cli.plans import check_out, offer_plan, read_plan
 from reconciler.cli.terminal import working
 from reconciler.errors import UsageError
-
-if TYPE_CHECKING:
-    from reconciler.api.rendering import PlanFormat
 
 
 @click.command(cls=options.Command)

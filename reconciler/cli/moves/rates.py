@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -24,15 +25,11 @@ from reconciler.cli.moves.target import (
 )
 from reconciler.cli.terminal import print_error, working
 from reconciler.errors import ClusterError, Finding
-from reconciler.model.moves import UNLIMITED
-from reconciler.moves.decisions import find_effect
+from reconciler.model.moves import UNLIMITED, MovesReading
+from reconciler.moves.decisions import RateEffect, find_effect
 from reconciler.units import UnitError, count, format_size, parse_size
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.model.moves import MovesReading
-    from reconciler.moves.decisions import RateEffect
     from reconciler.run.ending import Ending
 
 

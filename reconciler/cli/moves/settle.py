@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -29,22 +31,16 @@ from reconciler.cli.moves.target import (
     say_each,
 )
 from reconciler.cli.terminal import working
-from reconciler.model.moves import MIN_INSYNC
+from reconciler.model.moves import MIN_INSYNC, MovesReading
 from reconciler.model.outcomes import Outcome, OutcomeKind
-from reconciler.moves.decisions import find_effect, find_settlement
-from reconciler.moves.throttles import name_removals, say_rate
+from reconciler.moves.decisions import Settlement, find_effect, find_settlement
+from reconciler.moves.progress import MovesReport
+from reconciler.moves.throttles import Leftover, name_removals, say_rate
 from reconciler.show.moves_in_flight import summarise_moves
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from reconciler.model.moves import MovesReading
-    from reconciler.moves.decisions import Settlement
-    from reconciler.moves.progress import MovesReport
     from reconciler.moves.running.interventions import Settled
-    from reconciler.moves.throttles import Leftover
     from reconciler.run.ending import Ending
 
 

@@ -6,7 +6,7 @@ import shutil
 import sys
 from itertools import accumulate
 from math import ceil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
@@ -20,15 +20,11 @@ from reconciler.cli.moves.target import (
 from reconciler.cli.options import Command, bootstrap_option
 from reconciler.cli.terminal import can_redraw, choose_paint, fold_width, working
 from reconciler.errors import Severity
+from reconciler.moves.progress import MovesReport
 from reconciler.planfile.moves_in_flight import MovesDocument
 from reconciler.show.moves_in_flight import render_moves, summarise_moves
 from reconciler.styling import ERASE_BELOW, measure, move_up
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.moves.progress import MovesReport
 
 DEFAULT_WATCH_S = 5
 MOST_LISTED = (None, 20, 10, 5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,18 +10,16 @@ import click
 
 from reconciler.api.connections import open_address, open_connection
 from reconciler.api.planning import load_estate
+from reconciler.api.records import RunRecord
 from reconciler.cli import options
 from reconciler.cli.journal import Journal
 from reconciler.cli.terminal import ask, find_no_terminal, fold_to_screen, print_error
 from reconciler.errors import AuditError, UsageError
+from reconciler.model.cluster import Place, Reassignment
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from reconciler.api.records import RunRecord
     from reconciler.kafka.connection import Connection
-    from reconciler.model.cluster import Place, Reassignment
     from reconciler.run.ending import Ending
 
 IN_FLIGHT = 2

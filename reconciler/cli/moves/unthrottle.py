@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -30,8 +31,6 @@ from reconciler.moves.throttles import choose_removals
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from reconciler.run.ending import Ending
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import methodcaller
-from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
+from reconciler.errors import Severity
 from reconciler.fleet.audit.balance import (
     join_balance,
     weigh_brokers,
@@ -45,15 +46,8 @@ from reconciler.fleet.audit.moves import (
 from reconciler.fleet.audit.next_leaders import count_next_leaders
 from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, apply_checks
 from reconciler.fleet.audit.topics import describe_clusters, describe_live_topics
+from reconciler.fleet.caching import Cache
 from reconciler.spec.forms import AuditForm
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from pyspark.sql import Row
-
-    from reconciler.errors import Severity
-    from reconciler.fleet.caching import Cache
 
 
 @dataclass(frozen=True, slots=True)

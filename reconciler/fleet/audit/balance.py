@@ -7,16 +7,12 @@ Evenness is measured as in reconciler.placement, but in SQL; a law holds the two
 from __future__ import annotations
 
 from functools import partial, reduce
-from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
 from reconciler.fleet.audit.next_leaders import NEXT_LEADERS
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 HELD = ("leaders", "replicas", "size_bytes")
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet.audit.rules import Check, apply_checks, say
 from reconciler.fleet.audit.topics import TOPIC
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-    from reconciler.spec.forms import AuditForm
+from reconciler.spec.forms import AuditForm
 
 DAY_MS = 24 * 3_600_000
 

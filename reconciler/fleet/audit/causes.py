@@ -6,10 +6,10 @@ rule, then by its severity, then by how much is affected.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
@@ -17,11 +17,6 @@ from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, Concern
 from reconciler.fleet.audit.topics import TOPIC, UNCLEAN
 from reconciler.fleet.health import MIN_IN_SYNC
 from reconciler.fleet.lake.attempts import PLANNED
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pyspark.sql import Column
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,20 +7,15 @@ are looked at. Shuffles: a row for each such key and peer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet.audit.rules import ABOUT, Check, apply_checks, say
 from reconciler.fleet.audit.topics import UNCLEAN, is_minded
 from reconciler.fleet.lake.attempts import READ
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import Column, DataFrame
-
-    from reconciler.spec.forms import AuditForm
+from reconciler.spec.forms import AuditForm
 
 
 def check_durability() -> Iterator[Check]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet.audit.rules import Check, format_share, say
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import Column
-
-    from reconciler.spec.forms import AuditForm
+from reconciler.spec.forms import AuditForm
 
 
 def check_topic_evenness(limits: AuditForm) -> Iterator[Check]:

@@ -5,12 +5,8 @@ The counts are those of reconciler.placement.next_leaders, but in SQL; a law hol
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 NEXT_LEADERS = (
     "next_leaders_most",

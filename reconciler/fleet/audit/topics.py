@@ -8,8 +8,10 @@ without any secret.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from pyspark.sql.types import ArrayType, StructField, StructType
 
@@ -19,13 +21,7 @@ from reconciler.fleet.health import MIN_IN_SYNC, is_offline, is_under_replicated
 from reconciler.fleet.lake.attempts import READ
 from reconciler.fleet.tables import COUNT, FLAG, TEXT
 from reconciler.spec.configs import choose_catalogue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from pyspark.sql import Column, DataFrame, SparkSession
-
-    from reconciler.spec.estate import Estate
+from reconciler.spec.estate import Estate
 
 UNCLEAN = "unclean.leader.election.enable"
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.errors import UsageError
 from reconciler.files import write_file
 from reconciler.fleet import tables
-from reconciler.fleet.generator.shapes import draw_shapes
+from reconciler.fleet.generator.shapes import FleetSize, draw_shapes
 from reconciler.fleet.generator.specs import (
     CLUSTERS_FILE,
     list_specs,
@@ -30,19 +31,11 @@ from reconciler.fleet.generator.state import (
     write_trouble,
 )
 from reconciler.fleet.generator.topics import draw_cluster_topics
-from reconciler.fleet.lake.attempts import read_time
+from reconciler.fleet.generator.troubles import Trouble
+from reconciler.fleet.lake.attempts import Published, read_time
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.rows import write_specs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from reconciler.fleet.generator.shapes import FleetSize
-    from reconciler.fleet.generator.troubles import Trouble
-    from reconciler.fleet.lake.attempts import Published
-    from reconciler.fleet.lake.lake import Lake
-    from reconciler.fleet.tables import LakeTable
+from reconciler.fleet.tables import LakeTable
 
 MOST_TOPICS_IN_FILES = 5_000
 """A larger fleet has its specs only in the lake, not in hundreds of thousands of files."""

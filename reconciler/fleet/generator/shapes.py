@@ -8,12 +8,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from reconciler.model.cluster import Broker
 
 STAGES = ("prod", "prod", "prod", "staging", "test")

@@ -7,20 +7,15 @@ specs have locations even if the fleet is too large for files.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Location
-from reconciler.fleet.generator.topics import OWNERS, PROFILES, USUAL_REPLICATION
+from reconciler.fleet.generator.shapes import ClusterShape
+from reconciler.fleet.generator.topics import OWNERS, PROFILES, USUAL_REPLICATION, Topics
+from reconciler.fleet.generator.troubles import Trouble
 from reconciler.model.cluster import TopicSpec
 from reconciler.spec.estate import parse_estate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from reconciler.fleet.generator.shapes import ClusterShape
-    from reconciler.fleet.generator.topics import Topics
-    from reconciler.fleet.generator.troubles import Trouble
 
 CLUSTERS_FILE = "clusters.yaml"
 KAFKA_VERSION = "4.1"

@@ -6,31 +6,25 @@ partition has fewer replicas than others. Cost: 1 µs a partition.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from reconciler.fleet import tables
+from reconciler.fleet.generator.shapes import ClusterShape
 from reconciler.fleet.generator.specs import KAFKA_VERSION, choose_config
-from reconciler.fleet.generator.topics import PROFILES, USUAL_REPLICATION, Drift
-from reconciler.fleet.generator.troubles import UNREAD
+from reconciler.fleet.generator.topics import PROFILES, USUAL_REPLICATION, Drift, Topics
+from reconciler.fleet.generator.troubles import UNREAD, Trouble
 from reconciler.fleet.lake.attempts import READ
 from reconciler.fleet.rows import arrow_schema, describe_reading, make_table, write_state
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    from reconciler.fleet.generator.shapes import ClusterShape
-    from reconciler.fleet.generator.topics import Topics
-    from reconciler.fleet.generator.troubles import Trouble
-
-    Matrix = NDArray[np.int32]
-    Mask = NDArray[np.bool_]
+Matrix = NDArray[np.int32]
+Mask = NDArray[np.bool_]
 
 READ_AT = "2026-01-01T00:00:00+00:00"
 """The time at which a generated state was read: a constant."""

@@ -6,24 +6,18 @@ unlike random numbers they are spread evenly, so even a small fleet has each kin
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reconciler.fleet.generator.shapes import divide, draw_shapes, spell_id
+from reconciler.fleet.generator.shapes import ClusterShape, FleetSize, divide, draw_shapes, spell_id
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from numpy.typing import NDArray
-
-    from reconciler.fleet.generator.shapes import ClusterShape, FleetSize
-
-    Counts = NDArray[np.int64]
+Counts = NDArray[np.int64]
 
 
 class Drift(IntEnum):

@@ -6,14 +6,16 @@ day before, its lines in clusters.yaml, and the files of its topics.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.fleet.generator.shapes import spell_id
 from reconciler.model.cluster import (
+    Assignment,
     Broker,
     ClusterState,
     LogDirectory,
@@ -22,11 +24,6 @@ from reconciler.model.cluster import (
     ThrottleSide,
     TopicState,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from reconciler.model.cluster import Assignment
 
 IN_SYNC = "min.insync.replicas"
 UNREAD = ("connect-refused", "trouble-unread.invalid:9092 refuses connections")

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.errors import Finding, LakeError, Severity
 from reconciler.model.plan import Commit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 STATE, PLAN, AUDIT, HISTORY = "state", "plan", "audit", "history"
 READ, PLANNED = "read", "planned"

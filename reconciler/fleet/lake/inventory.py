@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
-from reconciler.fleet.lake.attempts import HISTORY, PLAN, STATE, choose_newest, read_time
+from reconciler.fleet.lake.attempts import HISTORY, PLAN, STATE, Published, choose_newest, read_time
 from reconciler.fleet.lake.stores import Size
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from reconciler.fleet.lake.attempts import Published
 
 READINGS, BROKERS = "readings", "brokers"
 """The tables whose published rows say which clusters a collection names, and which it read."""

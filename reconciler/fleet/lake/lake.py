@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.errors import Finding, LakeError
 from reconciler.fleet.lake.attempts import (
     STATE,
+    Attempt,
+    Published,
     choose_newest,
     publish_copy,
     publish_now,
@@ -20,16 +23,8 @@ from reconciler.fleet.lake.attempts import (
 )
 from reconciler.fleet.lake.inventory import keeps_removed
 from reconciler.fleet.lake.storage import MissingError, Storage
-from reconciler.fleet.lake.stores import choose_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from pyspark.sql import DataFrame, Row, SparkSession
-
-    from reconciler.fleet.lake.attempts import Attempt, Published
-    from reconciler.fleet.lake.stores import Store
-    from reconciler.fleet.tables import LakeTable
+from reconciler.fleet.lake.stores import Store, choose_store
+from reconciler.fleet.tables import LakeTable
 
 LAKE_ROWS = "lake-rows"
 """The rule that a damaged cluster breaks."""

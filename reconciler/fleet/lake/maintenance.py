@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from reconciler.fleet.lake.attempts import AUDIT, HISTORY, PLAN, STATE
-from reconciler.fleet.lake.lake import compare_rows
+from pyspark.sql import Row
+
+from reconciler.fleet.lake.attempts import AUDIT, HISTORY, PLAN, STATE, Published
+from reconciler.fleet.lake.lake import Damage, Lake, compare_rows
 from reconciler.fleet.lake.storage import PARQUET, MissingError
-from reconciler.fleet.tables import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from pyspark.sql import Row
-
-    from reconciler.fleet.lake.attempts import Published
-    from reconciler.fleet.lake.lake import Damage, Lake
-    from reconciler.fleet.tables import LakeTable
+from reconciler.fleet.tables import TABLES, LakeTable
 
 KINDS = (STATE, PLAN, AUDIT, HISTORY)
 ROWS_PER_FILE = 1_000_000

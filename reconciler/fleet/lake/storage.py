@@ -7,26 +7,19 @@ formats: a table with a column `attempt`, to which the format adds rows as its o
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Observation
+from pyspark.sql import DataFrame, Observation, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from pyspark.sql.types import StringType, StructField, StructType
 
+from reconciler.fleet.lake.attempts import Attempt
 from reconciler.fleet.session import SHUFFLES
-from reconciler.fleet.tables import COLLECTIONS, TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from pyspark.sql import DataFrame, Row, SparkSession
-
-    from reconciler.fleet.lake.attempts import Attempt
-    from reconciler.fleet.tables import LakeTable
+from reconciler.fleet.tables import COLLECTIONS, TABLES, LakeTable
 
 PARQUET = "parquet"
 OF_A_CATALOGUE = frozenset({"iceberg"})

@@ -28,15 +28,20 @@ import os
 import re
 import shutil
 import socket
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+from pyspark.sql import SparkSession
 
 from reconciler.files import appearing, write_file
 from reconciler.fleet import tables
 from reconciler.fleet.lake.attempts import (
+    Attempt,
+    Published,
     choose_newest,
     decode_publication,
     list_fields,
@@ -44,14 +49,7 @@ from reconciler.fleet.lake.attempts import (
 )
 from reconciler.fleet.lake.storage import PARQUET, MissingError, Storage, naming_missing
 from reconciler.fleet.session import is_connect
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from pyspark.sql import SparkSession
-
-    from reconciler.fleet.lake.attempts import Attempt, Published
-    from reconciler.fleet.tables import LakeTable
+from reconciler.fleet.tables import LakeTable
 
 PUBLISHED, RUNNING = tables.COLLECTIONS.name, "running"
 

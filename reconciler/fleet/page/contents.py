@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from reconciler.errors import Location, escape_unprintable
 from reconciler.fleet.health import Health
@@ -13,11 +14,8 @@ from reconciler.model.plan import RefusedField
 from reconciler.show.wording import view_configs, view_refused
 from reconciler.units import count, describe_value
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    Row = Mapping[str, Any]
-    """A row of a table, by the names of its query's columns."""
+Row = Mapping[str, Any]
+"""A row of a table, by the names of its query's columns."""
 
 T_co = TypeVar("T_co", covariant=True)
 

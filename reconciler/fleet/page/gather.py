@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
@@ -20,8 +22,9 @@ from reconciler.fleet.health import (
     find_unhealthy_topics,
     judge_health,
 )
-from reconciler.fleet.lake.attempts import AUDIT, PLAN, PLANNED, READ
+from reconciler.fleet.lake.attempts import AUDIT, PLAN, PLANNED, READ, Published
 from reconciler.fleet.lake.inventory import find_chain
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.page.contents import (
     MOST_BROKERS,
     MOST_CLUSTERS,
@@ -42,18 +45,9 @@ from reconciler.fleet.page.measures import (
     measure_topics,
     select_user_partitions,
 )
-from reconciler.fleet.page.table import find_rows
+from reconciler.fleet.page.table import Ask, find_rows
 from reconciler.fleet.page.tables import ACTIONS, TABLES
 from reconciler.fleet.tracing import read_history
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from pyspark.sql import DataFrame, Row, SparkSession
-
-    from reconciler.fleet.lake.attempts import Published
-    from reconciler.fleet.lake.lake import Lake
-    from reconciler.fleet.page.table import Ask
 
 _ORDER = tuple(Standing)
 _HEALTH = tuple(Health)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -16,7 +17,14 @@ from urllib.parse import quote
 
 from reconciler.errors import escape_unprintable
 from reconciler.fleet.health import Health
-from reconciler.fleet.page.contents import Standing, say_share, say_when
+from reconciler.fleet.page.contents import (
+    BrokerLoad,
+    ClusterLine,
+    FleetPage,
+    Standing,
+    say_share,
+    say_when,
+)
 from reconciler.fleet.page.pictures import (
     STYLES,
     describe_drift,
@@ -26,18 +34,13 @@ from reconciler.fleet.page.pictures import (
     draw_sparkline,
     draw_tile,
 )
-from reconciler.fleet.page.table import fill_table, say_number
+from reconciler.fleet.page.table import Listing, fill_table, say_number
 from reconciler.fleet.page.tables import PROBLEMS, TABLES, TREND
 from reconciler.units import approximate_size, count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from jinja2 import Environment
     from markupsafe import Markup
-
-    from reconciler.fleet.page.contents import BrokerLoad, ClusterLine, FleetPage
-    from reconciler.fleet.page.table import Listing
 
 NO_RACK = "no rack"
 

@@ -6,12 +6,8 @@ plans, internal topics do not count.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 
 def select_user_partitions(partitions: DataFrame, topics: DataFrame) -> DataFrame:

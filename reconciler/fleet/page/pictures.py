@@ -7,19 +7,14 @@ figure has a text for screen readers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log1p, sqrt
-from typing import TYPE_CHECKING
 
 from reconciler.fleet.health import Health
-from reconciler.fleet.page.contents import Standing, say_when
+from reconciler.fleet.page.contents import BrokerLoad, ClusterLine, DriftPoint, Standing, say_when
 from reconciler.svg import Drawing, Length, spell, spell_attribute
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reconciler.fleet.page.contents import BrokerLoad, ClusterLine, DriftPoint
 
 MARKS: Mapping[Health | Standing, str] = {
     Health.UNREAD: "!",

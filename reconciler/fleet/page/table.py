@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from reconciler.fleet.page.contents import Kept, cut
+from reconciler.fleet.page.contents import FleetPage, Kept, Row, cut
 from reconciler.units import approximate_size
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reconciler.fleet.page.contents import FleetPage, Row
-
-    Key = tuple[str, str]
-    Ask = Callable[[str, Sequence[Key] | None], Sequence[Row]]
-    """Runs SQL over the tables that it names, or over their rows of some topics only."""
+Key = tuple[str, str]
+Ask = Callable[[str, Sequence[Key] | None], Sequence[Row]]
+"""Runs SQL over the tables that it names, or over their rows of some topics only."""
 
 MOST_ROWS = 500
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from reconciler.errors import Severity
 from reconciler.fleet.health import FAULTS
 from reconciler.fleet.page.contents import (
     MOST_CLUSTERS,
     MOST_COLLECTIONS,
+    ClusterLine,
+    FleetPage,
     Kept,
+    Row,
     Standing,
     cut,
     describe_change_row,
@@ -30,11 +33,6 @@ from reconciler.fleet.page.pictures import (
 )
 from reconciler.fleet.page.table import Cell, Column, Table, amount, number, say_number, text, words
 from reconciler.units import approximate_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from reconciler.fleet.page.contents import ClusterLine, FleetPage, Row
 
 MOST_TOPICS = 2_000
 MOST_RULES = 100

@@ -15,27 +15,22 @@ import json
 import threading
 import time
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, In, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, Filter, In, InputPartition
+from pyspark.sql.types import StructType
 
 from reconciler.errors import ClusterError, Finding, FindingsError, Location, ReconcilerError
 from reconciler.fleet import tables
 from reconciler.fleet.lake.attempts import READ
 from reconciler.fleet.rows import arrow_schema, describe_reading, make_table, write_state
+from reconciler.model.cluster import ClusterState
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from pyspark.sql.datasource import Filter
-    from pyspark.sql.types import StructType
-
-    from reconciler.model.cluster import ClusterState
 
 T = TypeVar("T")
 

@@ -16,23 +16,21 @@ import subprocess
 import tarfile
 import tempfile
 from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
 
 from reconciler.errors import Finding, FleetError, Location, escape_unprintable
 from reconciler.fleet import tables
 from reconciler.fleet.rows import arrow_schema, write_specs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import pyarrow as pa
-    from pyspark.sql.types import StructType
-
     from reconciler.spec.estate import Estate
 
 

@@ -6,12 +6,15 @@ killed, an answer that is lost, and a move that ends meanwhile need no code of t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
+from reconciler.model.cluster import Place, Replicas
+from reconciler.model.moves import MovesReading
 from reconciler.model.outcomes import Answer, AnswerKind
+from reconciler.model.plan import Plan
 from reconciler.moves.running.health import read_min_insync
 from reconciler.moves.running.insync import MinInsync
 from reconciler.moves.running.interventions import (
@@ -21,18 +24,10 @@ from reconciler.moves.running.interventions import (
     Leases,
     take_steps,
 )
-from reconciler.moves.running.rows import SETTLED_S, Rows, RowState, compare_views
+from reconciler.moves.running.rows import SETTLED_S, Row, Rows, RowState, compare_views
 from reconciler.moves.running.throttle import list_entries, read_lists
 from reconciler.moves.running.writes import MOST_ROWS, Writes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from reconciler.model.cluster import Place, Replicas
-    from reconciler.model.moves import MovesReading
-    from reconciler.model.plan import Plan
-    from reconciler.moves.running.rows import Row
-    from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
+from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
 
 VERIFY_S = 0.5
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from reconciler.model.moves import MovesReading, PlannedDrain
 from reconciler.model.outcomes import AnswerKind
-from reconciler.moves.running.notes import note
+from reconciler.moves.running.notes import Observe, note
+from reconciler.moves.running.writes import Writes
 from reconciler.run.events import MovesNote
+from reconciler.run.ports import ClusterMover
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from reconciler.model.moves import MovesReading, PlannedDrain
-    from reconciler.moves.running.notes import Observe
-    from reconciler.moves.running.writes import Writes
-    from reconciler.run.ports import ClusterMover
-
 
 PATIENCE_S = 60.0
 """How long a broker may take to show its cordon."""

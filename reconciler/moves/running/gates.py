@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from reconciler.moves.running.notes import note
-from reconciler.moves.running.rows import SETTLED_S, RowState
+from reconciler.errors import Finding
+from reconciler.model.cluster import Place
+from reconciler.model.moves import MovesReading
+from reconciler.moves.running.health import Health
+from reconciler.moves.running.notes import Observe, note
+from reconciler.moves.running.rows import SETTLED_S, Row, Rows, RowState
 from reconciler.run.events import MovesNote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.errors import Finding
-    from reconciler.model.cluster import Place
-    from reconciler.model.moves import MovesReading
-    from reconciler.moves.running.health import Health
-    from reconciler.moves.running.notes import Observe
-    from reconciler.moves.running.rows import Row, Rows
 
 INTERRUPTED = "interrupted"
 

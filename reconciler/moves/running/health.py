@@ -6,18 +6,13 @@ latency is not visible through the admin API.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from reconciler.model.moves import MIN_INSYNC
+from reconciler.model.cluster import ClusterState, Place
+from reconciler.model.moves import MIN_INSYNC, MovesReading, PartitionState, PlannedMoves
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from reconciler.model.cluster import ClusterState, Place
-    from reconciler.model.moves import MovesReading, PartitionState, PlannedMoves
 
 NAMED = 3
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from reconciler.model.moves import MIN_INSYNC
-from reconciler.moves.running.notes import skip
-from reconciler.moves.running.rows import RowState
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from reconciler.model.cluster import ClusterState, TopicState
-    from reconciler.model.moves import MovesReading
-    from reconciler.model.plan import PlannedTopic
-    from reconciler.moves.running.notes import Observe
-    from reconciler.moves.running.rows import Row, Rows
-    from reconciler.moves.running.writes import Writes
-    from reconciler.run.ports import ClusterReader
+from reconciler.model.cluster import ClusterState, TopicState
+from reconciler.model.moves import MIN_INSYNC, MovesReading
+from reconciler.model.plan import PlannedTopic
+from reconciler.moves.running.notes import Observe, skip
+from reconciler.moves.running.rows import Row, Rows, RowState
+from reconciler.moves.running.writes import Writes
+from reconciler.run.ports import ClusterReader
 
 
 @dataclass(slots=True)

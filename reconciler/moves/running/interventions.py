@@ -6,14 +6,15 @@ it was refused; what counts is what the brokers show.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from reconciler.errors import ClusterError, Finding, LockLostError
 from reconciler.model.cluster import RateSource, ThrottleSide
-from reconciler.model.moves import MIN_INSYNC, DefaultRate
-from reconciler.model.outcomes import AnswerKind
+from reconciler.model.moves import MIN_INSYNC, DefaultRate, MovesReading
+from reconciler.model.outcomes import Answer, AnswerKind
 from reconciler.moves.decisions import (
     Settlement,
     Unsettled,
@@ -21,18 +22,10 @@ from reconciler.moves.decisions import (
     find_settlement,
     find_traces,
 )
-from reconciler.moves.progress import measure_moves
+from reconciler.moves.progress import MovesReport, measure_moves
 from reconciler.moves.running.throttle import is_rate_gone, is_rate_shown
 from reconciler.moves.throttles import Leftover, choose_removals
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
-    from reconciler.model.moves import MovesReading
-    from reconciler.model.outcomes import Answer
-    from reconciler.moves.progress import MovesReport
-    from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
+from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
 
 AT_ONCE = 500
 """Topics in one request: well below the 10,000 records that a controller accepts."""

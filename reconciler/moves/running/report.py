@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
+from reconciler.model.cluster import Place
 from reconciler.model.outcomes import Outcome, OutcomeKind
-from reconciler.moves.running.rows import ENDED_OTHERWISE, RowState
+from reconciler.model.plan import Plan
+from reconciler.moves.running.rows import ENDED_OTHERWISE, Row, Rows, RowState
 from reconciler.run.events import MovesSummary
+from reconciler.run.ports import ClusterReader
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from reconciler.model.cluster import Place
-    from reconciler.model.plan import Plan
-    from reconciler.moves.running.rows import Row, Rows
-    from reconciler.run.ports import ClusterReader
 
 NAMED = 3
 

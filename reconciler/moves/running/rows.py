@@ -24,18 +24,14 @@ state: a run waits until it is CANCELLED or ELSEWHERE, a cancel restores its ord
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from reconciler.model.cluster import Place, Reassignment, Replicas, TopicState
+from reconciler.model.moves import MovesReading, PartitionState
+from reconciler.model.plan import Plan
 from reconciler.model.steps import steps_of
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
-
-    from reconciler.model.cluster import Place, Reassignment, Replicas, TopicState
-    from reconciler.model.moves import MovesReading, PartitionState
-    from reconciler.model.plan import Plan
 
 SETTLED_S = 30.0
 """How long all brokers must agree that a row is not as planned: views lag 8 s under load."""

@@ -7,9 +7,9 @@ of their own. Kafka holds what is in flight and its throttles; the plan holds th
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from reconciler.diff.guards import list_refusals
 from reconciler.errors import (
@@ -20,12 +20,14 @@ from reconciler.errors import (
     StalePlanError,
     keep_interrupts,
 )
-from reconciler.model.moves import MIN_INSYNC
+from reconciler.model.cluster import ClusterState, Place
+from reconciler.model.moves import MIN_INSYNC, MovesReading, PlannedMoves
+from reconciler.model.plan import Plan, PlannedTopic
 from reconciler.moves.running.drains import Drains
 from reconciler.moves.running.gates import INTERRUPTED, Gates
 from reconciler.moves.running.health import Health, read_min_insync
 from reconciler.moves.running.insync import MinInsync
-from reconciler.moves.running.notes import note
+from reconciler.moves.running.notes import Observe, note
 from reconciler.moves.running.report import describe, judge_topics, name_behind, summarise
 from reconciler.moves.running.rows import Row, Rows, RowState
 from reconciler.moves.running.start import (
@@ -51,17 +53,7 @@ from reconciler.moves.running.writes import Writes
 from reconciler.run.checks import find_other_cluster
 from reconciler.run.ending import Applied
 from reconciler.run.events import MovesNote
-from reconciler.run.ports import Unlocked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
-    from reconciler.model.cluster import ClusterState, Place
-    from reconciler.model.moves import MovesReading, PlannedMoves
-    from reconciler.model.plan import Plan, PlannedTopic
-    from reconciler.moves.running.notes import Observe
-    from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
+from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease, Unlocked
 
 VERIFY_S = 0.5
 

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from reconciler.errors import ClusterError, Finding, Severity, StalePlanError
-from reconciler.model.cluster import RateSource, ThrottleSide
+from reconciler.model.cluster import Broker, Place, RateSource, ThrottleSide
+from reconciler.model.moves import MovesReading, PlannedMoves
+from reconciler.model.plan import Plan
 from reconciler.moves.guards import least_rate, name_rate, refuse_default
-from reconciler.moves.running.notes import skip
-from reconciler.moves.running.rows import RowState
-from reconciler.moves.running.throttle import EVERY, read_lists
+from reconciler.moves.running.notes import Observe, skip
+from reconciler.moves.running.rows import Row, Rows, RowState
+from reconciler.moves.running.throttle import EVERY, Throttles, read_lists
 from reconciler.moves.running.window import find_size
 from reconciler.run.checks import say_rack
 from reconciler.units import approximate_size
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from reconciler.model.cluster import Broker, Place
-    from reconciler.model.moves import MovesReading, PlannedMoves
-    from reconciler.model.plan import Plan
-    from reconciler.moves.running.notes import Observe
-    from reconciler.moves.running.rows import Row, Rows
-    from reconciler.moves.running.throttle import Throttles
 
 GROWTH = 1.25
 GROWTH_SLACK = 1 << 30

@@ -7,29 +7,21 @@ healing of brokers. The rate is the cluster default, which reaches dead and futu
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING
 
 from reconciler.errors import ClusterError, Finding, Severity
-from reconciler.model.cluster import RateSource, ThrottleSide
-from reconciler.model.moves import UNLIMITED, DefaultRate, find_unused_lists
+from reconciler.model.cluster import RateSource, ThrottleList, ThrottleSide
+from reconciler.model.moves import UNLIMITED, DefaultRate, MovesReading, find_unused_lists
 from reconciler.model.outcomes import AnswerKind
 from reconciler.moves.guards import judge_lists
-from reconciler.moves.running.notes import note
-from reconciler.moves.running.rows import SETTLED_S, RowState
+from reconciler.moves.running.notes import Observe, note
+from reconciler.moves.running.rows import SETTLED_S, Row, Rows, RowState
+from reconciler.moves.running.writes import Writes
 from reconciler.moves.throttles import say_default, say_rate
 from reconciler.run.events import MovesNote
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from reconciler.model.cluster import ThrottleList
-    from reconciler.model.moves import MovesReading
-    from reconciler.moves.running.notes import Observe
-    from reconciler.moves.running.rows import Row, Rows
-    from reconciler.moves.running.writes import Writes
-    from reconciler.run.ports import ClusterMover
+from reconciler.run.ports import ClusterMover
 
 Entries = frozenset[str]
 Lists = dict[tuple[str, ThrottleSide], Entries]

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from reconciler.model.cluster import Place
+from reconciler.model.moves import Forecast, MovesReading
 from reconciler.moves.progress import measure_moves
-from reconciler.moves.running.notes import note
+from reconciler.moves.running.notes import Observe, note
 from reconciler.moves.running.report import summarise
-from reconciler.moves.running.rows import ENDED_OTHERWISE, RowState
+from reconciler.moves.running.rows import ENDED_OTHERWISE, Row, Rows, RowState
 from reconciler.moves.running.window import find_size
 from reconciler.run.events import MovesNote, MovesWatched
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import Place
-    from reconciler.model.moves import Forecast, MovesReading
-    from reconciler.moves.running.notes import Observe
-    from reconciler.moves.running.rows import Row, Rows
 
 WATCH_S = 2.0
 SLOW_S = 60.0

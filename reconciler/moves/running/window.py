@@ -7,25 +7,18 @@ is blocked is remembered, so that a run ends that nothing can bring further.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from reconciler.model.cluster import INTERNAL_TOPICS
-from reconciler.model.moves import MIN_INSYNC
+from reconciler.model.cluster import INTERNAL_TOPICS, Place
+from reconciler.model.moves import MIN_INSYNC, Forecast, MovePolicy, MovesReading
 from reconciler.moves.forecast import measure_fullness
-from reconciler.moves.running.notes import note
+from reconciler.moves.running.health import Health
+from reconciler.moves.running.notes import Observe, note
+from reconciler.moves.running.rows import Row, Rows
 from reconciler.moves.window import RowMove, Seats, order_moves
 from reconciler.run.events import MovesNote
 from reconciler.units import approximate_duration, approximate_size, count
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from reconciler.model.cluster import Place
-    from reconciler.model.moves import Forecast, MovePolicy, MovesReading
-    from reconciler.moves.running.health import Health
-    from reconciler.moves.running.notes import Observe
-    from reconciler.moves.running.rows import Row, Rows
 
 TOO_LATE = "more than is left of --stop-after"
 """How the reason ends for a row that no wait can help: the time only gets less."""

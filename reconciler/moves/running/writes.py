@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from reconciler.model.outcomes import AnswerKind
+from reconciler.model.outcomes import Answer, AnswerKind
+from reconciler.model.plan import PlannedTopic
 from reconciler.model.steps import Verb
-from reconciler.moves.running.notes import note, skip
-from reconciler.moves.running.rows import RowState
+from reconciler.moves.running.notes import Observe, note, skip
+from reconciler.moves.running.rows import Row, Rows, RowState
 from reconciler.run.events import MovesNote, StepAnswered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
-    from reconciler.model.outcomes import Answer
-    from reconciler.model.plan import PlannedTopic
-    from reconciler.moves.running.notes import Observe
-    from reconciler.moves.running.rows import Row, Rows
-    from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
+from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
 
 MOST_ROWS = 500
 """Rows in one request; the controller refuses requests of more than 10,000 records."""

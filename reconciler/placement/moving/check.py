@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping
 
-from reconciler.placement.moving.problem import MoveGoal
+from reconciler.model.cluster import Assignment, Replicas
+from reconciler.placement.moving.problem import MoveGoal, MoveProblem, MoveWish
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from reconciler.model.cluster import Assignment, Replicas
-    from reconciler.placement.moving.problem import MoveProblem, MoveWish
-
-    Racks = Mapping[int, str]
+Racks = Mapping[int, str]
 
 
 def check_moves(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple[str, ...]:

@@ -11,10 +11,10 @@ Proof: docs/placement.md, "Replicas that move".
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from itertools import combinations
 from operator import or_
-from typing import TYPE_CHECKING
 
 from reconciler.placement.moving.graph import (
     find_cheapest,
@@ -23,13 +23,8 @@ from reconciler.placement.moving.graph import (
     find_reach,
     group_brokers,
 )
-from reconciler.placement.moving.offers import Step
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reconciler.placement.moving.levelling import Load
-    from reconciler.placement.moving.offers import Offers
+from reconciler.placement.moving.levelling import Load
+from reconciler.placement.moving.offers import Offers, Step
 
 
 class Cluster:

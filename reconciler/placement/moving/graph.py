@@ -7,13 +7,10 @@ What they prove: docs/placement.md, "Replicas that move".
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    Arcs = Mapping[int, Sequence[int]]
+Arcs = Mapping[int, Sequence[int]]
 
 
 def list_bits(mask: int) -> list[int]:

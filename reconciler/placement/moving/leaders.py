@@ -11,12 +11,10 @@ Proof: docs/placement.md, "Replicas that move".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    Arc = tuple[int, int]
+Arc = tuple[int, int]
 
 
 class LeaderRow(NamedTuple):

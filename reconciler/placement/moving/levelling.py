@@ -9,17 +9,12 @@ Proof: docs/placement.md, "Replicas that move".
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING
 
 from reconciler.placement.moving.graph import group_brokers, list_bits
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reconciler.placement.moving.topic import Exchange, Topic
-
+from reconciler.placement.moving.topic import Exchange, Topic
 
 FORBIDDEN = 1 << 100
 """What a unit beyond the most of a broker costs: more than any squares."""

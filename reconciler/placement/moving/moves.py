@@ -10,25 +10,20 @@ is optimal for all wishes together: docs/placement.md, "Replicas that move".
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from reconciler.model.cluster import Assignment, Replicas
 from reconciler.placement.counts import RackRule, tie_ranks
 from reconciler.placement.moving.graph import list_bits
 from reconciler.placement.moving.leaders import LeaderRow, choose_leaders
 from reconciler.placement.moving.levelling import Load
-from reconciler.placement.moving.problem import MoveGoal
+from reconciler.placement.moving.problem import MoveGoal, MoveProblem, MoveWish
 from reconciler.placement.moving.selection import choose_brokers, fill, is_base
 from reconciler.placement.moving.topic import Row
 from reconciler.placement.problem import scale_brokers
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from reconciler.model.cluster import Assignment, Replicas
-    from reconciler.placement.moving.problem import MoveProblem, MoveWish
-
-    Racks = tuple[tuple[int, int, int], ...]
+Racks = tuple[tuple[int, int, int], ...]
 
 
 def move_replicas(problem: MoveProblem) -> Mapping[str, Assignment]:

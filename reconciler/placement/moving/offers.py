@@ -9,8 +9,9 @@ Proof: docs/placement.md, "Replicas that move".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reconciler.placement.moving.graph import (
     find_cheapest,
@@ -19,13 +20,8 @@ from reconciler.placement.moving.graph import (
     group_brokers,
     list_bits,
 )
-from reconciler.placement.moving.topic import Exchange
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.placement.moving.levelling import Load
-    from reconciler.placement.moving.topic import Topic
+from reconciler.placement.moving.levelling import Load
+from reconciler.placement.moving.topic import Exchange, Topic
 
 
 class Step(NamedTuple):

@@ -8,21 +8,15 @@ The start is greedy. Why the result is optimal: docs/placement.md, "Replicas tha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from reconciler.placement.moving.cluster import Cluster
 from reconciler.placement.moving.graph import list_bits
-from reconciler.placement.moving.levelling import level_topic
+from reconciler.placement.moving.levelling import Load, level_topic
 from reconciler.placement.moving.offers import Offers
-from reconciler.placement.moving.topic import Topic
+from reconciler.placement.moving.topic import Row, Topic
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.placement.moving.levelling import Load
-    from reconciler.placement.moving.topic import Row
-
-    Ties = Sequence[int]
+Ties = Sequence[int]
 
 
 def choose_brokers(

@@ -11,14 +11,12 @@ Proof: docs/placement.md, "Replicas that move".
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reconciler.placement.moving.graph import find_reach, find_shortest, list_bits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True)

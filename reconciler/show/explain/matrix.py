@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.errors import escape_unprintable
-from reconciler.model.cluster import ClusterState
+from reconciler.model.cluster import Assignment, Broker, ClusterState, TopicSpec
+from reconciler.model.plan import Balance, LevelResult, Plan, PlannedTopic
 from reconciler.model.steps import is_deletion
 from reconciler.placement.loss import Exposed, lose_each_broker, lose_each_rack
 from reconciler.placement.measure import measure_balance
@@ -18,14 +20,8 @@ from reconciler.show.explain.odds import Odds, weigh_odds
 from reconciler.show.explain.reasons import Growth, give_reasons
 from reconciler.units import count
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from reconciler.model.cluster import Assignment, Broker, TopicSpec
-    from reconciler.model.plan import Balance, LevelResult, Plan, PlannedTopic
-
-    Loads = tuple[tuple[Mapping[int, int], Mapping[int, int]], ...]
-    """Leaders and replicas by broker, before and after the plan."""
+Loads = tuple[tuple[Mapping[int, int], Mapping[int, int]], ...]
+"""Leaders and replicas by broker, before and after the plan."""
 
 Idle = Literal["", "dead", "cordoned", "excluded", "gone"]
 """Why a broker gets no new replicas; "gone": only a replica list names it."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reconciler.placement.kafka_placement import place_like_kafka
 from reconciler.placement.measure import measure_balance
 from reconciler.placement.problem import Problem, Wish
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.show.explain.reasons import Growth
+from reconciler.show.explain.reasons import Growth
 
 THROWS = 200
 REPLICAS_IN_ALL = 200_000

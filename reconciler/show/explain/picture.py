@@ -7,14 +7,16 @@ bars. There are no scripts and no external fonts, so GitHub shows the picture un
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
-from reconciler.show.explain.matrix import round_sizes
+from reconciler.show.explain.matrix import Block, Column, Load, Matrix, round_sizes
+from reconciler.show.explain.odds import Odds
 from reconciler.show.explain.svg import Sheet
 from reconciler.show.explain.words import (
     TOPIC,
+    Measure,
     block_name,
     broker_name,
     compare,
@@ -23,13 +25,6 @@ from reconciler.show.explain.words import (
 )
 from reconciler.show.wording import describe_balance
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reconciler.show.explain.matrix import Block, Column, Load, Matrix
-    from reconciler.show.explain.odds import Odds
-    from reconciler.show.explain.words import Measure
 
 BLOCKS = 400
 """The largest number of partitions that each have a row of their own."""

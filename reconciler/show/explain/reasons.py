@@ -9,17 +9,13 @@ placement, so that it can find a mistake there.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from reconciler.model.cluster import Assignment, Broker
 from reconciler.placement.problem import count_load
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reconciler.model.cluster import Assignment, Broker
 
 NAMED = 5
 """The number of brokers that a sentence names; it counts the rest."""

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
-from reconciler.styling import measure_columns, pad, set_row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from reconciler.styling import Paint
+from reconciler.styling import Paint, measure_columns, pad, set_row
 
 BETWEEN_COLUMNS = "  "
 BETWEEN_GROUPS = " │ "

@@ -5,14 +5,18 @@ A matrix that is too wide or too long is folded, with totals; nothing is cut.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
+from reconciler.model.plan import LevelResult
+from reconciler.show.explain.matrix import Block, Column, Load, Matrix, Rack
+from reconciler.show.explain.odds import Odds
 from reconciler.show.explain.table import Line, Table
 from reconciler.show.explain.words import (
     CLUSTER,
     TOPIC,
+    Measure,
     block_name,
     broker_name,
     compare,
@@ -23,15 +27,7 @@ from reconciler.show.explain.words import (
 )
 from reconciler.styling import Paint, set_columns
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.model.plan import LevelResult
-    from reconciler.show.explain.matrix import Block, Column, Load, Matrix, Rack
-    from reconciler.show.explain.odds import Odds
-    from reconciler.show.explain.words import Measure
-
-    Totals = Sequence[tuple[str, Sequence[Measure]]]
+Totals = Sequence[tuple[str, Sequence[Measure]]]
 
 WIDTH = 120
 ROWS = 40

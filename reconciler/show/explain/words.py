@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from reconciler.errors import escape_unprintable
-from reconciler.show.explain.matrix import Column, Load, Rack, Shift
+from reconciler.show.explain.matrix import Block, Column, Load, Matrix, Rack, Shift
+from reconciler.show.explain.odds import Odds, Risked
 from reconciler.units import AMOUNTS, count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reconciler.show.explain.matrix import Block, Matrix
-    from reconciler.show.explain.odds import Odds, Risked
 
 Carrier = Column | Rack
 

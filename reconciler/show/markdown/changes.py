@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from reconciler.errors import Finding
 from reconciler.model.steps import Verb
 from reconciler.show.markdown.folding import Passage, Section
 from reconciler.show.markdown.marks import (
@@ -19,15 +20,9 @@ from reconciler.show.markdown.marks import (
     prose,
     tabulate,
 )
-from reconciler.show.wording import capital
+from reconciler.show.view import PlanView, TopicView
+from reconciler.show.wording import FieldView, StepView, capital
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from reconciler.errors import Finding
-    from reconciler.show.view import PlanView, TopicView
-    from reconciler.show.wording import FieldView, StepView
 
 ROWS = 50
 """A longer table is folded."""

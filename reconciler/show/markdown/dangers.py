@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
+from reconciler.errors import Finding
 from reconciler.model.cluster import Risk
+from reconciler.model.plan import RiskNote
 from reconciler.show.markdown.folding import Passage, Section
 from reconciler.show.markdown.marks import (
     OWNER,
@@ -19,17 +21,11 @@ from reconciler.show.markdown.marks import (
     prose,
     tabulate,
 )
+from reconciler.show.view import PlanView, TopicView
 from reconciler.show.wording import capital
 from reconciler.units import count
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from reconciler.errors import Finding
-    from reconciler.model.plan import RiskNote
-    from reconciler.show.view import PlanView, TopicView
-
-    Refused = Mapping[str, Sequence[tuple[TopicView, Finding]]]
+Refused = Mapping[str, Sequence[tuple[TopicView, Finding]]]
 
 EXAMPLES = 10
 """The number of names in a line; the others are folded below it."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
+from reconciler.model.plan import Plan
 from reconciler.show.explain.matrix import build_layout
 from reconciler.show.explain.text import render_layout
 from reconciler.show.markdown.changes import mark_sign
 from reconciler.show.markdown.folding import Passage, size_of
 from reconciler.show.markdown.marks import code_in_html, fence, folded, prose
+from reconciler.show.view import PlanView, TopicView
 from reconciler.show.wording import capital
 from reconciler.styling import set_columns
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from reconciler.model.plan import Plan
-    from reconciler.show.view import PlanView, TopicView
 
 WIDTH = 110
 WITHOUT = 120

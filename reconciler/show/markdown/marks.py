@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from reconciler.errors import escape_unprintable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 OWNER = "Owner"
 

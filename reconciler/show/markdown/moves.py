@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from reconciler.show.markdown.folding import Passage, Section
 from reconciler.show.markdown.marks import prose
+from reconciler.show.view import PlanView
 from reconciler.show.wording import capital
-
-if TYPE_CHECKING:
-    from reconciler.show.view import PlanView
 
 
 def write_moves(plan: PlanView) -> Section:

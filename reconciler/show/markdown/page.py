@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 from urllib.parse import quote
 
+from reconciler.model.plan import Plan
 from reconciler.show.markdown.changes import (
     write_changes,
     write_drift,
@@ -27,14 +28,8 @@ from reconciler.show.markdown.details import WITHOUT, write_details
 from reconciler.show.markdown.folding import BETWEEN, fold, size_of
 from reconciler.show.markdown.marks import code, prose
 from reconciler.show.markdown.moves import write_moves
-from reconciler.show.view import view_plan
+from reconciler.show.view import PlanView, view_plan
 from reconciler.show.wording import capital
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.model.plan import Plan
-    from reconciler.show.view import PlanView
 
 COMMENT_LIMIT = 65_536
 """GitHub refuses a longer comment. It counts characters; bytes are never fewer."""

@@ -7,18 +7,15 @@ import signal
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from subprocess import TimeoutExpired
-from typing import TYPE_CHECKING
 
 from campaign.moves.interventions import play_interventions
 from campaign.moves.kills import play_kills
 from campaign.moves.scenarios import SCENARIOS, play
 from campaign.moves.world import open_world
 from reconciler.errors import FindingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str]) -> int:

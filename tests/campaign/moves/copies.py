@@ -8,13 +8,11 @@ epoch after an error although a batch has arrived (confluentinc/librdkafka#4953)
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from kafka.record import MemoryRecords
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 class Copy(NamedTuple):

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from campaign.moves.kills import MIB, PARTITIONS, Plan
 from campaign.moves.scenarios import SAFE, assign, await_copying, resize, spread
 from campaign.moves.traffic import Traffic
+from reconciler.model.cluster import Assignment
 from reconciler.model.moves import DefaultRate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from campaign.moves.scenarios import Rows
     from campaign.moves.world import Ran, World
-    from reconciler.model.cluster import Assignment
 
 VERBS = ("cancel", "settle", "rate")
 MOST_KILLS = 3

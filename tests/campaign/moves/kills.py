@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,13 +25,11 @@ from campaign.moves.scenarios import (
     uncordon,
 )
 from campaign.moves.traffic import Traffic
+from reconciler.model.cluster import Replicas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from campaign.moves.scenarios import Rows
     from campaign.moves.world import Ran, World
-    from reconciler.model.cluster import Replicas
 
 PARTITIONS, MIB = {"kills.one": 3, "kills.two": 5, "kills.three": 8}, 4
 MOST_KILLS = 6

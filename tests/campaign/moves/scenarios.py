@@ -10,6 +10,8 @@ import os
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from subprocess import Popen
 from typing import TYPE_CHECKING, Any
 
 from breakable import freeze_node, kill_node, thaw_node
@@ -21,16 +23,12 @@ from campaign.moves.traffic import Traffic
 from campaign.moves.world import MIB, SIZES, Ran, planned_rows
 from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.reader import KafkaReader
-from reconciler.model.cluster import ThrottleSide
+from reconciler.model.cluster import Assignment, Reassignment, Replicas, ThrottleSide
 from reconciler.model.moves import UNLIMITED, DefaultRate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from subprocess import Popen
-
     from campaign.moves.traffic import Verdict
     from campaign.moves.world import World
-    from reconciler.model.cluster import Assignment, Reassignment, Replicas
 
     Rows = Mapping[str, Assignment]
 

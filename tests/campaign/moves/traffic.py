@@ -10,6 +10,7 @@ import struct
 import threading
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -24,8 +25,6 @@ from confluent_kafka import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from confluent_kafka import Message
 
 Place = tuple[str, int]

@@ -7,8 +7,10 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -20,17 +22,13 @@ from reconciler.errors import Location
 from reconciler.kafka.connection import connect
 from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.reader import KafkaReader
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.model.cluster import Assignment, TopicState
+from reconciler.model.moves import MovesReading
+from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from campaign.moves.traffic import Verdict
-    from reconciler.model.cluster import Assignment, TopicState
-    from reconciler.model.moves import MovesReading
-    from reconciler.sandbox.cluster import Cluster
 
 MIB = 1 << 20
 RECORD = 100_000

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import TypeVar
 
 from by_hand import ByHand
 from command import run_here
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from reconciler.model.cluster import TopicState
-    from reconciler.sandbox.cluster import Cluster
+from reconciler.model.cluster import TopicState
+from reconciler.sandbox.cluster import Cluster
 
 T = TypeVar("T")
 

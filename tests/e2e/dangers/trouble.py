@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -13,15 +14,12 @@ from security import start_secured
 from test_rights import PLAN, Grants
 
 from dangers.stage import SAVED, clusters
-from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from proxy import Fault
 
     from dangers.stage import Stage
-    from reconciler.sandbox.cluster import Cluster
 
 VALIDATIONS = 2  # of CreateTopics, before the first real one: for rights, and of the plan
 

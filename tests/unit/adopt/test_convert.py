@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from shorthand import rows
 
+from reconciler.adopt.draft import Adoption
 from reconciler.api.adoption import convert_files, write_adoption
 from reconciler.api.estate_files import read_estate_files
 from reconciler.api.planning import load_estate
+from reconciler.model.cluster import TopicSpec
 from reconciler.spec.estate import parse_estate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.adopt.draft import Adoption
-    from reconciler.model.cluster import TopicSpec
 
 STRIMZI = """\
 apiVersion: kafka.strimzi.io/v1

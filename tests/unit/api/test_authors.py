@@ -5,12 +5,10 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-from typing import TYPE_CHECKING
+
+import pytest
 
 from reconciler.api.authors import find_author
-
-if TYPE_CHECKING:
-    import pytest
 
 GITHUB = {
     "GITHUB_ACTOR": "ana",

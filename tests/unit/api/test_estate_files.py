@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from reconciler.api.estate_files import list_estate_files, read_estate_files
 from reconciler.errors import Finding
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_hidden_files_and_others_are_skipped(tmp_path: Path) -> None:

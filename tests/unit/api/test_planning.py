@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from shorthand import HERE, cluster, said, spec, topic
 
 from reconciler.api.planning import build_plan, load_estate
 from reconciler.errors import Finding, Location, Severity, SpecError
-from reconciler.model.cluster import AcceptedChange, Guards
+from reconciler.model.cluster import AcceptedChange, Guards, TopicSpec
 from reconciler.model.plan import Commit, Scope
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
 from reconciler.show.github import render_github
@@ -19,12 +20,7 @@ from reconciler.show.markdown.page import render_markdown
 from reconciler.show.text import render_text
 from reconciler.spec.changes import Changes, ClusterThen
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.spec.estate import Estate
+from reconciler.spec.estate import Estate
 
 LIVE = cluster(
     topic("1", "shop.orders"),

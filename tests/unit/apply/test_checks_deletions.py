@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from shorthand import HERE, NOW_MS, rows, said, topic
 
-from reconciler.apply.checks import list_objections, recheck_deletions
-from reconciler.model.cluster import TopicUsage
+from reconciler.apply.checks import DeletionCheck, list_objections, recheck_deletions
+from reconciler.model.cluster import TopicState, TopicUsage
 from reconciler.model.plan import Deletion, PlannedTopic, TopicImage
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from reconciler.apply.checks import DeletionCheck
-    from reconciler.model.cluster import TopicState
-    from reconciler.run.ports import Clock, ClusterReader
+from reconciler.run.ports import Clock, ClusterReader
 
 DAY = 86_400_000
 NAME = "shop.orders"

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from shorthand import HERE, rows, topic
 
-from reconciler.apply.convergence import compare_slowest_views, compare_views
+from reconciler.apply.convergence import Remaining, compare_slowest_views, compare_views
 from reconciler.errors import ClusterError
 from reconciler.model.cluster import TopicState
 from reconciler.model.plan import Deletion, PlannedTopic, TopicImage
 from reconciler.model.steps import steps_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from reconciler.apply.convergence import Remaining
-    from reconciler.run.ports import Clock, ClusterReader
+from reconciler.run.ports import Clock, ClusterReader
 
 NAME = "shop.orders"
 GROW = PlannedTopic(

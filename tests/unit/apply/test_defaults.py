@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import HERE, cluster, plan, spec, topic
 
 from reconciler.apply.engine import run_plan
 from reconciler.errors import StalePlanError
-from reconciler.model.cluster import EMPTY
+from reconciler.model.cluster import EMPTY, ClusterState, TopicState, TopicUsage
 from reconciler.model.outcomes import Answer, AnswerKind
-from reconciler.model.steps import ConfigureTopic
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from reconciler.model.cluster import ClusterState, TopicState, TopicUsage
-    from reconciler.model.plan import Plan
-    from reconciler.model.steps import Step
+from reconciler.model.plan import Plan
+from reconciler.model.steps import ConfigureTopic, Step
 
 MIN_INSYNC = "min.insync.replicas"
 WEEK = {"retention.ms": "604800000"}

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from shorthand import CATALOGUE, HERE, NOW_MS, ONE, cluster, diff, said, spec, topic, unused_cluster
 
 from reconciler.changes.topics import diff_topics
 from reconciler.diff.fields import FieldChange
-from reconciler.model.cluster import Guards
+from reconciler.model.cluster import ClusterState, Guards
 from reconciler.model.plan import Deletion
 from reconciler.spec.configs import choose_catalogue
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import ClusterState
 
 DAY = 86_400_000
 GONE = spec(absent=True)

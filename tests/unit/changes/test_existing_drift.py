@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from shorthand import HERE, cluster, said, spec, topic
 
 from reconciler.changes.plan import plan_cluster
 from reconciler.diff.guards import list_refusals
-from reconciler.model.cluster import Guards
+from reconciler.model.cluster import Guards, TopicSpec
+from reconciler.model.plan import Plan
 from reconciler.model.steps import has_steps
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
 from reconciler.show.github import render_github
@@ -19,10 +20,6 @@ from reconciler.show.markdown.page import render_markdown
 from reconciler.show.text import render_text
 from reconciler.spec.changes import Changes, ClusterThen
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.model.plan import Plan
 
 PROD = ClusterEntry("prod", HERE)
 LIVE = cluster(

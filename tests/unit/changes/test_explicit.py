@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from shorthand import cluster, spec, topic
 
@@ -16,9 +16,6 @@ from reconciler.planfile.codec import decode_plan, encode_plan
 from reconciler.show.markdown.page import render_markdown
 from reconciler.show.text import render_text
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 PROD = ClusterEntry("prod", Location("topics/clusters.yaml", 3, 3))
 WEEK, HOUR = "604800000", "3600000"

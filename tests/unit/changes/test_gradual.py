@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from shorthand import cluster, diff, plan, said, spec, topic
 
 from reconciler.changes.gradual import list_limits
+from reconciler.changes.topics import TopicDiff
 from reconciler.show.text import render_text
 from reconciler.units import DAY, HOUR
-
-if TYPE_CHECKING:
-    from reconciler.changes.topics import TopicDiff
 
 WEEK, TIB, GIB = 7 * DAY, 1 << 40, 1 << 30
 

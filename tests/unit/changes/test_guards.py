@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import cluster, may_move, plan, rows, spec, topic
@@ -14,6 +13,7 @@ from reconciler.changes.plan import plan_cluster
 from reconciler.diff.guards import list_refusals
 from reconciler.errors import Finding, Location, PlanFileError, RefusedPlanError, Severity
 from reconciler.model.cluster import Broker, Guards
+from reconciler.model.plan import Plan
 from reconciler.moves.elections import assemble_elections
 from reconciler.moves.plan import plan_moves
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
@@ -21,9 +21,6 @@ from reconciler.show.github import list_outputs, render_github
 from reconciler.show.markdown.page import render_markdown
 from reconciler.show.text import render_text
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from reconciler.model.plan import Plan
 
 GUARD = Location("topics/clusters.yaml", 9, 20)
 LIVE = 40

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from shorthand import HERE, cluster, may_move, plan, said, spec, topic, unused_cluster
 
 from reconciler.changes.outdated import find_outdated
-from reconciler.model.cluster import Guards
+from reconciler.model.cluster import Guards, TopicSpec
+from reconciler.model.plan import Plan
 from reconciler.moves.plan import assemble_moves
 from reconciler.spec.changes import Changes, ClusterThen
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.model.plan import Plan
 
 PROD = ClusterEntry("prod", HERE, guards=Guards(max_deletes=1))
 DOOMED = spec("old", absent=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from formats import load_validator
@@ -17,16 +17,14 @@ from reconciler.cli.app import run
 from reconciler.errors import PlanFileError
 from reconciler.fleet.outcome import describe_changes
 from reconciler.fleet.page.contents import describe_change_row
+from reconciler.model.cluster import ClusterState
+from reconciler.model.plan import Plan
 from reconciler.model.steps import steps_of
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
 from reconciler.show.github import render_github
 from reconciler.show.markdown.page import render_markdown
 from reconciler.show.text import render_text
 from reconciler.show.view import view_plan
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import ClusterState
-    from reconciler.model.plan import Plan
 
 LIVE = cluster(
     topic("1,2 2,3 3,1", "orders", config={"retention.ms": "604800000", "segment.ms": "90000"}),

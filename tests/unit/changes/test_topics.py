@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from shorthand import CATALOGUE, brokers, cluster, diff, may_move, rows, said, spec, topic
@@ -13,10 +13,7 @@ from reconciler.changes.topics import diff_topics
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.fields import FieldChange, managed_overrides
 from reconciler.errors import Location, Severity
-from reconciler.model.cluster import Broker
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import ClusterState
+from reconciler.model.cluster import Broker, ClusterState
 
 DEAD = Broker(4, alive=False)
 CORDONED = Broker(5, cordoned=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,12 +16,8 @@ from reconciler.model.moves import MoveKind, MovePolicy, PlannedDrain, PlannedMo
 from reconciler.model.plan import Plan
 from reconciler.planfile.codec import decode_plan, encode_plan
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    SavePlan = Callable[..., None]
-    Captured = pytest.CaptureFixture[str]
+SavePlan = Callable[..., None]
+Captured = pytest.CaptureFixture[str]
 
 LIVE = {"brokers": [{"id": 1}], "topics": [{"name": "shrunk", "partitions": [[1], [1]]}]}
 NEW = "topic: new{}\npartitions: 1\nreplication_factor: 1\n"

@@ -7,17 +7,14 @@ reason, apply ends at the question that nobody here can answer, before it connec
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from repository import Repository, start_repository
 
 from reconciler.cli.app import run
 from reconciler.cli.journal import read_last_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LIVE = {
     "brokers": [{"id": n} for n in (1, 2, 3)],

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reconciler.cli.app import run
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Captured = pytest.CaptureFixture[str]
-    Saved = dict[str, Any]
+Captured = pytest.CaptureFixture[str]
+Saved = dict[str, Any]
 
 PLAN = ("plan", "--cluster", "prod", "--against", "s.json")
 APPROVED = ("--approved", "approved.json")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from repository import Repository, start_repository
@@ -19,9 +19,6 @@ from reconciler.api.planning import load_estate
 from reconciler.cli.app import run
 from reconciler.cli.base import find_changes, read_base, refuse_other_files
 from reconciler.errors import ClusterError, SpecError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ESTATE = Path("topics")
 SNAPSHOT = {"brokers": [{"id": 1}], "topics": [], "config_defaults": {}}

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
 import pytest
 
 from reconciler.cli.app import group
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def list_commands(

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from reconciler.api.planning import load_estate
 from reconciler.cli.app import run
 from reconciler.spec.configs import choose_catalogue
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BROKERS = [{"id": n, "rack": f"r{n}"} for n in (1, 2, 3)]
 THROTTLE = "leader.replication.throttled.replicas"

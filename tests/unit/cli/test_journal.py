@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from shorthand import cluster, plan, spec
@@ -25,10 +26,6 @@ from reconciler.model.outcomes import AnswerKind, Outcome, OutcomeKind
 from reconciler.model.plan import Commit
 from reconciler.run.ending import Applied, end_run
 from reconciler.run.events import StepAnswered
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 LOST, ACCEPTED = AnswerKind.LOST, AnswerKind.ACCEPTED
 PLAN = plan([spec(partitions=3, replication_factor=1)], cluster())

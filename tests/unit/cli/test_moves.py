@@ -6,7 +6,6 @@ import os
 import re
 from contextlib import nullcontext
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 from readings import LEADER, default, listed, move, rate, reading
@@ -16,10 +15,8 @@ from reconciler.cli.app import run
 from reconciler.cli.moves import status
 from reconciler.cli.moves.rates import _refuse_standing
 from reconciler.errors import ClusterError, Finding, Severity
+from reconciler.model.moves import MovesReading
 from reconciler.moves.progress import measure_moves
-
-if TYPE_CHECKING:
-    from reconciler.model.moves import MovesReading
 
 STATUS = ("moves", "status", "--bootstrap-servers", "broker-1:9092")
 HIDDEN = Finding("cluster-rights", "rates are hidden", severity=Severity.WARNING)

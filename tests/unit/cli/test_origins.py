@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from code_host import TOKEN, serve
@@ -16,9 +16,6 @@ from reconciler.cli import git
 from reconciler.cli.app import run
 from reconciler.cli.git import find_origins
 from reconciler.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CLUSTERS = "version: 1\ndefaults: {config: {flush.ms: 5s}}\nclusters: {prod: {}}\n"
 ESTATE = Path("topics")

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from reconciler.cli.app import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BY_HAND = {
     "brokers": [{"id": n, "rack": "abc"[n % 3]} for n in range(1, 7)],

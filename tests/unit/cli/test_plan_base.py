@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from repository import Repository, start_repository
 
 from reconciler.cli.app import run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TOPICS = [f"t{n}" for n in range(40)]
 SNAPSHOT = {

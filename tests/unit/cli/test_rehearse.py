@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from reconciler.api import rehearsing
 from reconciler.cli.app import run
 from reconciler.rehearse.needs import Machine
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ID = "5L6g3nShT-eMCtK--X86sw"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from code_host import HEAD, MERGED, TOKEN, serve
@@ -21,10 +22,6 @@ from reconciler.planfile.approval import Approval, decode_approval, list_new_row
 from reconciler.planfile.codec import encode_plan, fingerprint_plan
 from reconciler.run.ending import Applied, end_run
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PLAN = plan([spec("a", partitions=2, replication_factor=2)], cluster())
 MOVES = assemble_moves(

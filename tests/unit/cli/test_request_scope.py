@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from repository import Repository, start_repository
 
 from reconciler.cli.app import run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 TARGET = "refs/remotes/origin/main"
 NOTHING = "0" * 40

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from io import StringIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -15,9 +15,6 @@ from runner import find_commands
 from reconciler.cli import terminal
 from reconciler.cli.app import run
 from reconciler.errors import ReconcilerError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FORMS = (
     "##[stop-commands]x",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reconciler.cli.app import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NINE = ("simulate", "--brokers", "9", "--racks", "3")
 BY_HAND = {

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from reconciler.cli.app import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 USAGE = 64
 MISSING = "File 'nowhere.json' does not exist."

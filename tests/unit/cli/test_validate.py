@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -11,9 +11,6 @@ import pytest
 from reconciler.cli.app import run
 from reconciler.cli.findings import render_sarif
 from reconciler.errors import Finding, Severity
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BAD = "topic: a\npartitions: 012\nconfig: {retention.ms: 1y}\n"
 GOOD = "topic: a\npartitions: 1\nreplication_factor: 1\n"

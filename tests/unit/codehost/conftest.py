@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from code_host import HEAD, MERGED, TOKEN, CodeHost, serve
@@ -11,9 +11,6 @@ from code_hosts import GitHubHost, GitLabHost
 from reconciler.codehost.github import GitHub
 from reconciler.codehost.gitlab import GitLab
 from reconciler.codehost.host import PullRequest, Run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(params=[GitHubHost, GitLabHost])

@@ -13,6 +13,7 @@ from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.codehost.approvals import find_approved
 from reconciler.codehost.comments import report_no_plan, report_plan
+from reconciler.codehost.host import Run
 from reconciler.errors import CodeHostError
 from reconciler.model.cluster import Broker
 from reconciler.moves.plan import assemble_moves
@@ -24,8 +25,6 @@ from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from code_host import CodeHost
-
-    from reconciler.codehost.host import Run
 
 WISHED = spec("a", partitions=4, replication_factor=2, config={"retention.ms": "1000"})
 PLAN = plan([WISHED], cluster())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from code_host import HEAD, Answer, CodeHost, Fault
@@ -11,15 +11,13 @@ from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.codehost.comments import report_drift, report_no_drift, report_no_plan, report_plan
+from reconciler.codehost.host import Run
 from reconciler.errors import CodeHostError, Finding, Severity, UsageError
+from reconciler.model.plan import Plan
 from reconciler.moves.plan import assemble_moves
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.show.markdown.page import COMMENT_LIMIT
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from reconciler.codehost.host import Run
-    from reconciler.model.plan import Plan
 
 LIVE = topic("1 2 3", "a")
 EMPTY = plan([spec("a", partitions=3)], cluster(LIVE))

@@ -12,18 +12,17 @@ from shorthand import cluster, plan, spec, topic
 
 from reconciler.codehost.comments import report_plan
 from reconciler.codehost.gradual import report_gradual
+from reconciler.codehost.host import Run
 from reconciler.errors import ClusterError, CodeHostError, Finding
+from reconciler.model.cluster import TopicSpec
 from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.model.plan import Plan
 from reconciler.run.ending import Applied, Ending, end_run
 from reconciler.show.gradual import list_gradual_steps
 from reconciler.units import DAY
 
 if TYPE_CHECKING:
     from code_host import CodeHost, Talk
-
-    from reconciler.codehost.host import Run
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.model.plan import Plan
 
 OTHER = "89abcdef0123456789abcdef0123456789abcdef"
 MARK = "<!-- reconciler:gradual cluster=prod -->"

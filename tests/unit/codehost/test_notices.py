@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from shorthand import cluster, plan, spec, topic
@@ -15,9 +15,6 @@ from reconciler.errors import Finding, RefusedPlanError
 from reconciler.model.outcomes import Outcome, OutcomeKind
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.run.ending import Applied, Ended, Ending, end_run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LIVE = topic("1 2 3", "a")
 B = spec("b", partitions=1, replication_factor=2)

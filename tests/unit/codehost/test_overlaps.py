@@ -12,16 +12,14 @@ from shorthand import ONE, cluster, plan, spec, topic, unused_cluster
 
 from reconciler.codehost.approvals import find_approved
 from reconciler.codehost.comments import report_plan
-from reconciler.codehost.host import PullRequest
+from reconciler.codehost.host import PullRequest, Run
 from reconciler.codehost.seals import read_seal
 from reconciler.errors import Finding, Severity
+from reconciler.model.plan import Plan
 from reconciler.planfile.codec import fingerprint_plan
 
 if TYPE_CHECKING:
     from code_host import CodeHost, Talk
-
-    from reconciler.codehost.host import Run
-    from reconciler.model.plan import Plan
 
 LIVE = cluster(topic("1 2 3", "a"), topic("1 2 3", "b"))
 GROWN = plan([spec("a", partitions=4)], LIVE)

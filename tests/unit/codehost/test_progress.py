@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,22 +12,17 @@ from code_hosts import GitHubHost
 from shorthand import cluster, plan, spec, topic
 
 from reconciler.codehost.comments import report_plan
-from reconciler.codehost.host import PullRequest
-from reconciler.codehost.progress import Progress, read_present, read_progress
+from reconciler.codehost.host import PullRequest, Run
+from reconciler.codehost.progress import Present, Progress, read_present, read_progress
 from reconciler.codehost.results import report_result
 from reconciler.errors import Finding, Severity
+from reconciler.model.cluster import TopicSpec
 from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.model.plan import Plan
 from reconciler.run.ending import Applied, Ended, Ending, end_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from code_host import CodeHost, Talk
-
-    from reconciler.codehost.host import Run
-    from reconciler.codehost.progress import Present
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.model.plan import Plan
 
 A, B = spec("a", partitions=9), spec("b", partitions=6, config={"flush.ms": "60000"})
 SIX = topic("1 2 3 1 2 3", "a")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from code_host import TOKEN, Answer, Fault, serve
@@ -10,9 +10,6 @@ from code_hosts import GitHubHost
 
 from reconciler.codehost.rest import Rest, UnansweredError
 from reconciler.errors import CodeHostError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PATH = "repos/shop/topics/issues/12/comments"
 SLOW_DOWN = {"message": "You have exceeded a secondary rate limit."}

@@ -11,9 +11,11 @@ from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.codehost.comments import report_plan
+from reconciler.codehost.host import Run
 from reconciler.codehost.results import report_moves, report_result
 from reconciler.errors import Finding, OutdatedPlanError, RefusedPlanError
 from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.model.plan import Plan
 from reconciler.moves.plan import assemble_moves
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.run.ending import Applied, Ended, Ending, end_run
@@ -23,9 +25,6 @@ from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from code_host import CodeHost, Talk
-
-    from reconciler.codehost.host import Run
-    from reconciler.model.plan import Plan
 
 WISH = spec("a", partitions=9)
 APPROVED = plan([WISH], cluster(topic("1 2 3 1 2 3", "a")))

@@ -12,8 +12,9 @@ from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.codehost.approvals import find_approved
 from reconciler.codehost.comments import report_no_plan, report_plan
-from reconciler.codehost.host import PullRequest
+from reconciler.codehost.host import PullRequest, Run
 from reconciler.errors import CodeHostError, Finding
+from reconciler.model.plan import Plan
 from reconciler.moves.plan import assemble_moves
 from reconciler.planfile.approval import Approval, list_new_rows
 from reconciler.planfile.codec import fingerprint_plan
@@ -21,9 +22,6 @@ from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
     from code_host import CodeHost
-
-    from reconciler.codehost.host import Run
-    from reconciler.model.plan import Plan
 
 PUSHED = "b" * 40
 FIRST = plan([spec("a", partitions=4, replication_factor=2)], cluster())

@@ -11,20 +11,19 @@ from code_hosts import GitHubHost, GitLabHost
 from shorthand import ONE, cluster, plan, spec, topic, unused_cluster
 
 from reconciler.codehost.comments import report_drift, report_plan
+from reconciler.codehost.host import Run
 from reconciler.codehost.progress import read_present
 from reconciler.codehost.results import report_result
 from reconciler.codehost.targets import judge_targets
 from reconciler.errors import CodeHostError
 from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.model.plan import Plan
 from reconciler.planfile.accepted import Accepted, decode_accepted, encode_accepted
 from reconciler.run.ending import Applied, end_run
 from reconciler.show.gradual import list_gradual_steps
 
 if TYPE_CHECKING:
     from code_host import CodeHost, Talk
-
-    from reconciler.codehost.host import Run
-    from reconciler.model.plan import Plan
 
 DAY = 86_400_000
 A = spec("a", partitions=9, config={"flush.ms": "60000"})

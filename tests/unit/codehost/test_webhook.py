@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from code_host import Answer, Fault, serve
@@ -10,9 +10,6 @@ from code_hosts import WebhookHost
 
 from reconciler.codehost.webhook import Webhook
 from reconciler.errors import UsageError, WebhookError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BODY = {"text": "drift"}
 

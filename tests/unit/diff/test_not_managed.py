@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from shorthand import cluster, spec, topic
 
 from reconciler.changes.topics import diff_topics, list_left_alone
 from reconciler.diff.fields import list_doubts
 from reconciler.diff.refusals import note_left_alone
-from reconciler.spec.configs import choose_catalogue
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import ClusterState, TopicSpec
-    from reconciler.spec.configs import Catalogue
+from reconciler.model.cluster import ClusterState, TopicSpec
+from reconciler.spec.configs import Catalogue, choose_catalogue
 
 NEWEST = choose_catalogue()
 SERVICE = choose_catalogue(None, frozenset({"retention.ms", "redpanda.remote.read"}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError
@@ -15,9 +15,6 @@ from reconciler.kafka.diagnosis import Trouble, explain, read_awaited, read_trou
 from reconciler.kafka.probe import Listener, Reach
 from reconciler.kafka.settings import ClientSettings
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def say(

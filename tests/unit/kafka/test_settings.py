@@ -6,7 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +15,6 @@ from reconciler.kafka.connection import connect
 from reconciler.kafka.settings import ClientSettings, resolve_settings
 from reconciler.model.outcomes import Answer, AnswerKind
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HERE = Location("topics/clusters.yaml", 7, 3)
 

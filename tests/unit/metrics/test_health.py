@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import brokers, cluster, topic
 
 from reconciler.metrics.health import PROBLEMS, count_problems
-from reconciler.model.cluster import LogDirectory
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import TopicState
+from reconciler.model.cluster import LogDirectory, TopicState
 
 
 def live(**found: object) -> TopicState:

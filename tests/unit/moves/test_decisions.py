@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from readings import FOLLOWER, LEADER, default, listed, move, rate, reading
 
-from reconciler.model.cluster import RateSource, ThrottleRate
+from reconciler.model.cluster import RateSource, Replicas, ThrottleList, ThrottleRate
 from reconciler.model.moves import DefaultRate, PartitionState
 from reconciler.moves.decisions import (
     find_effect,
@@ -15,9 +13,6 @@ from reconciler.moves.decisions import (
     find_traces,
 )
 from reconciler.moves.throttles import find_leftovers
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import Replicas, ThrottleList
 
 AFTER = (4, 2, 3)
 

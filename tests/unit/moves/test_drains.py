@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from shorthand import HERE, brokers, cluster, may_move, rows, said, spec, topic
 
 from reconciler.changes.plan import plan_cluster
 from reconciler.errors import Location, Severity
-from reconciler.model.cluster import Broker, LogDirectory, Reassignment
-from reconciler.model.moves import MoveKind, PlannedDrain
+from reconciler.model.cluster import (
+    Broker,
+    ClusterState,
+    LogDirectory,
+    Reassignment,
+    TopicSpec,
+    TopicState,
+)
+from reconciler.model.moves import MoveKind, MovePolicy, PlannedDrain
 from reconciler.model.plan import Plan, PlannedTopic
 from reconciler.model.steps import has_steps, steps_of
 from reconciler.moves.plan import assemble_moves, plan_moves
@@ -24,10 +31,6 @@ from reconciler.show.text import render_text
 from reconciler.spec.changes import Changes, ClusterThen
 from reconciler.spec.clusters import ClusterEntry
 from reconciler.styling import strip_colours
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
-    from reconciler.model.moves import MovePolicy
 
 CLUSTERS = Location("topics/clusters.yaml", 2)
 WHERE = Location("topics/clusters.yaml", 5)

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import HERE, brokers, cluster, plan, rows, topic
 
-from reconciler.model.cluster import LogDirectory
-from reconciler.model.moves import BrokerTraffic, DirectoryPeak, MovePolicy, PlannedMoves
+from reconciler.model.cluster import ClusterState, LogDirectory, TopicState
+from reconciler.model.moves import BrokerTraffic, DirectoryPeak, Forecast, MovePolicy, PlannedMoves
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.moves import copying
 from reconciler.moves.forecast import find_urgent, forecast_moves, list_row_moves, measure_fullness
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import ClusterState, TopicState
-    from reconciler.model.moves import Forecast
 
 RATE = 100
 POLICY = MovePolicy(frozenset(), RATE)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from shorthand import HERE, brokers, cluster, may_move, rows, said, spec, topic
 
 from reconciler.changes.plan import plan_cluster
 from reconciler.errors import Finding, Location, Severity, UsageError
-from reconciler.model.cluster import AcceptedChange, Broker, LogDirectory, Reassignment, Risk
+from reconciler.model.cluster import (
+    AcceptedChange,
+    Broker,
+    LogDirectory,
+    Place,
+    Reassignment,
+    Replicas,
+    Risk,
+    TopicSpec,
+    TopicState,
+)
 from reconciler.model.moves import MIN_INSYNC, MovePolicy
 from reconciler.model.plan import Plan, PlannedTopic, RiskNote
 from reconciler.model.steps import MoveReplicas, ReorderReplicas, steps_of
@@ -21,9 +31,6 @@ from reconciler.policy.policy import Policy, PolicyRule, Subject
 from reconciler.show.text import render_text
 from reconciler.spec.changes import Changes, ClusterThen
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import Place, Replicas, TopicSpec, TopicState
 
 FOUR = brokers(None, None, None, None)
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from readings import BROKERS, FOLLOWER, LEADER, copied, listed, move, rate, reading, sizes
 
 from reconciler.model.cluster import Broker, Reassignment
 from reconciler.model.moves import MovesReading
-from reconciler.moves.progress import Cause, MovesReport, measure_moves
-
-if TYPE_CHECKING:
-    from reconciler.moves.progress import Copy
+from reconciler.moves.progress import Cause, Copy, MovesReport, measure_moves
 
 
 def copy_of(report: MovesReport) -> Copy:

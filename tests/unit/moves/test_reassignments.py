@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from shorthand import brokers, cluster, may_move, rows, said, spec, topic
@@ -17,9 +18,6 @@ from reconciler.model.steps import steps_of
 from reconciler.moves.plan import assemble_moves
 from reconciler.moves.reassignments import decode_rows, encode_rows, plan_rows
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())
 DISKS = {b: (LogDirectory("/data", 10**9, 9 * 10**8, 0),) for b in (1, 2, 3, 4)}

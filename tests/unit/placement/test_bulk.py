@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 
@@ -11,9 +11,6 @@ from reconciler.model.cluster import Broker
 from reconciler.placement.measure import measure_balance
 from reconciler.placement.problem import Placed, Problem, Wish
 from reconciler.placement.strategies import place_replicas
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def place(

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import brokers, rows
 
+from reconciler.model.cluster import Broker
 from reconciler.model.plan import Level
 from reconciler.placement.given_rows import Judged
 from reconciler.placement.given_rows import prefer_rows as prefer
 from reconciler.placement.problem import Placed, Problem, Wish, count_load
 from reconciler.placement.strategies import place_replicas
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import Broker
 
 PLAIN = brokers(None, None, None)
 RACKS = brokers("a", "a", "b", "b")

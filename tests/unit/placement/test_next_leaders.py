@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from random import Random
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from shorthand import brokers, rows
 from takeovers import Takeovers, count_takeovers
 
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Assignment, Broker
 from reconciler.model.plan import Level
 from reconciler.placement.bulk_next_leaders import order_followers
 from reconciler.placement.loss import Exposed, lose_each_broker, lose_each_rack
 from reconciler.placement.next_leaders import LEVEL_5, NextLeaders, Succession, arrange
 from reconciler.placement.problem import Placed, Problem, Wish, count_load
 from reconciler.placement.strategies import place_replicas
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from reconciler.model.cluster import Assignment
 
 
 def cluster(*sizes: int) -> tuple[Broker, ...]:

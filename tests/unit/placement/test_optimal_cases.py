@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import brokers, rows
 
+from reconciler.model.cluster import Broker
 from reconciler.model.plan import Level
 from reconciler.placement.counts import RackRule
 from reconciler.placement.problem import Placed, Problem, Wish, count_load
 from reconciler.placement.strategies import place_replicas
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.model.cluster import Broker
 
 
 def place(nodes: Sequence[Broker], *wishes: Wish, others: str = "") -> Placed:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import brokers
 
+from reconciler.model.cluster import Replicas
 from reconciler.placement.check import check_placement
-from reconciler.placement.counts import Counts, list_demands
+from reconciler.placement.counts import Counts, Demand, list_demands
 from reconciler.placement.next_leaders import NextLeaders
 from reconciler.placement.problem import Problem, Wish
 from reconciler.placement.realise import realise
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.model.cluster import Replicas
-    from reconciler.placement.counts import Demand
 
 
 def draw_row(rng: Random, demand: Demand) -> Replicas:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import brokers, rows
 
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Assignment, Broker
 from reconciler.placement.problem import Problem, Wish
 from reconciler.placement.strategies import place_replicas
 from reconciler.placement.striped import place_striped
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.model.cluster import Assignment
 
 FIVE = tuple(Broker(number) for number in range(5))
 SIX_IN_THREE = tuple(

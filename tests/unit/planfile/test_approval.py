@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64encode
+from collections.abc import Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from shorthand import cluster, plan, rows, spec, topic
 
 from reconciler.errors import PlanFileError
+from reconciler.model.cluster import Assignment, ClusterState, TopicSpec
+from reconciler.model.plan import Plan
 from reconciler.planfile.approval import (
     MOST_BYTES,
     Approval,
@@ -23,12 +26,6 @@ from reconciler.planfile.approval import (
     unpack_rows,
 )
 from reconciler.planfile.codec import fingerprint_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.cluster import Assignment, ClusterState, TopicSpec
-    from reconciler.model.plan import Plan
 
 ORDERS = spec("orders", partitions=3, replication_factor=2)
 EMPTY = cluster()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from shorthand import brokers, cluster, rows, said, topic
@@ -13,9 +14,6 @@ from reconciler.api.snapshots import read_snapshot, write_snapshot
 from reconciler.errors import Finding, Severity, SnapshotError
 from reconciler.model.cluster import Broker, ClusterState, LogDirectory, TopicState
 from reconciler.planfile.snapshot import decode_snapshot, encode_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SMALL: dict[str, Any] = {
     "brokers": [{"id": 1, "rack": "a"}, {"id": 2}],

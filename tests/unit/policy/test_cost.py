@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from shorthand import CATALOGUE, spec
@@ -16,9 +16,6 @@ from reconciler.policy.expressions import CostlyExpressionError, Expression
 from reconciler.policy.facts import PolicyCluster
 from reconciler.policy.policy import PolicyRule, Subject
 from reconciler.policy.rules import Judge
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 THERE = Location("topics/clusters.yaml", 12, 14)
 EIGHT = "+".join("a" * 8)

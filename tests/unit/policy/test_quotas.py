@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from shorthand import said, spec
 
 from reconciler.errors import Location
+from reconciler.model.cluster import TopicSpec
 from reconciler.policy.policy import Policy
 from reconciler.policy.quotas import check_quotas
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import TopicSpec
 
 
 def place(name: str, line: int, **wished: Any) -> TopicSpec:

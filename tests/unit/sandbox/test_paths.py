@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +19,6 @@ from reconciler.sandbox.record import (
     running_sandbox,
     write_record,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RECORD = SandboxRecord(
     bootstrap_servers="127.0.0.1:1",

@@ -6,16 +6,13 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from reconciler.errors import SandboxError
 from reconciler.sandbox.process import HostProcess, wait_for_answers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAUSE_S, PATIENCE_S = 0.3, 1.2
 

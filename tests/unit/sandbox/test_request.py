@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from reconciler.sandbox.request import (
     read_shape,
     spread_brokers,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_brokers_are_dealt_to_racks_in_turn() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from shorthand import HERE, ONE, cluster, may_move, plan, rows, spec, topic, unused_cluster
 
+from reconciler.model.cluster import ClusterState, TopicSpec
 from reconciler.moves.plan import assemble_moves
 from reconciler.planfile.approval import pack
 from reconciler.show.fields import (
@@ -18,9 +17,6 @@ from reconciler.show.fields import (
     unpack_fields,
 )
 from reconciler.spec.clusters import ClusterEntry
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import ClusterState, TopicSpec
 
 EMPTY = cluster()
 SIX = cluster(topic("1 2 3 1 2 3", "a"))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from shorthand import cluster, plan, spec, topic
 
 from reconciler.show.gradual import GradualStep, list_gradual_steps
 from reconciler.units import DAY
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 WEEK = 7 * DAY
 ONE_DAY = {"retention.ms": str(DAY)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from shorthand import (
@@ -19,12 +19,9 @@ from shorthand import (
     unused_cluster,
 )
 
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Broker, ClusterState, TopicSpec
 from reconciler.show.markdown.page import render_markdown
 from reconciler.show.text import render_text
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import ClusterState, TopicSpec
 
 SIX = brokers("a", "a", "b", "b", "c", "c")
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 from reconciler.api.planning import load_estate
 from reconciler.errors import SpecError
-from reconciler.model.cluster import RISKY_FIELDS, Risk
+from reconciler.model.cluster import RISKY_FIELDS, Risk, TopicSpec
 from reconciler.spec.acknowledgements import RISKS
 from reconciler.spec.json_schema import build_topic_schema
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.model.cluster import TopicSpec
 
 DAY = str(86_400_000)
 HOUR = str(3_600_000)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -12,9 +12,6 @@ from reconciler.errors import Location
 from reconciler.spec.catalogue import LINES, every_key, load_release, spell_line
 from reconciler.spec.config_docs import DOCS, Dimension
 from reconciler.spec.configs import MAX_VALUE_BYTES, choose_catalogue
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 HERE = Location("topics/a.yaml", 5, 17)
 NEWEST = choose_catalogue()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -20,11 +21,7 @@ from reconciler.spec.forms import AtOnceForm, ClustersDocument, TopicDocument
 from reconciler.spec.json_schema import build_schema
 from reconciler.spec.keys import KEY
 from reconciler.spec.syntax import load_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.spec.values import YamlMap
+from reconciler.spec.values import YamlMap
 
 
 @form

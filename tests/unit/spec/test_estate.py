@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
 
 from reconciler.api.planning import load_estate
 from reconciler.errors import Location, Severity, SpecError, UsageError
+from reconciler.model.cluster import TopicSpec
 from reconciler.model.moves import MoveKind, MovePolicy
 from reconciler.placement.strategies import STRATEGIES
 from reconciler.spec.documents import MOST_FINDINGS, load_clusters
+from reconciler.spec.estate import Estate
 from reconciler.spec.json_schema import build_clusters_schema
 from reconciler.spec.keys import PLACEMENTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reconciler.model.cluster import TopicSpec
-    from reconciler.spec.estate import Estate
 
 CLUSTERS = """\
 version: 1

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from reconciler.api.planning import load_estate
 from reconciler.errors import Severity, SpecError
+from reconciler.spec.estate import Estate
 from reconciler.spec.syntax import load_text
-from reconciler.spec.values import YamlList, YamlMap
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from reconciler.spec.estate import Estate
-    from reconciler.spec.values import YamlValue
+from reconciler.spec.values import YamlList, YamlMap, YamlValue
 
 STRIMZI = """\
 apiVersion: kafka.strimzi.io/v1beta2

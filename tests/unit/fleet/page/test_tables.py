@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -15,9 +16,6 @@ from reconciler.fleet.page.contents import FleetPage, FleetTotals, Kept
 from reconciler.fleet.page.table import Table, fill_table, find_rows
 from reconciler.fleet.page.tables import TABLES
 from reconciler.fleet.rows import make_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 ASKED = [table for table in TABLES if table.query]
 KEYS = "cluster topic"

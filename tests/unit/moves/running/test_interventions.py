@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from readings import listed, move, rate, reading
@@ -12,8 +13,8 @@ from simulated.cluster import SimulatedCluster
 from simulated.scenario import build_cluster, plan_moves
 
 from reconciler.errors import ClusterError, LockLostError
-from reconciler.model.cluster import ThrottleSide
-from reconciler.model.moves import MIN_INSYNC
+from reconciler.model.cluster import Replicas, ThrottleSide
+from reconciler.model.moves import MIN_INSYNC, MovesReading
 from reconciler.moves.running.cancel import Cancel, Cancelled
 from reconciler.moves.running.interventions import (
     Leases,
@@ -24,12 +25,6 @@ from reconciler.moves.running.interventions import (
 )
 from reconciler.moves.throttles import choose_removals
 from reconciler.run.ports import Unlocked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import MovesReading
 
 PLACE = ("t", 0)
 SLOW = 9_000

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from readings import move, reading
 
 from reconciler.errors import Finding, Location
-from reconciler.model.cluster import EMPTY, Broker
-from reconciler.model.moves import PartitionState
+from reconciler.model.cluster import EMPTY, Broker, Replicas
+from reconciler.model.moves import MovesReading, PartitionState
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
 from reconciler.moves.running.cancel import explain_keeping
 from reconciler.moves.running.rows import Row, Rows, RowState
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import Replicas
-    from reconciler.model.moves import MovesReading
 
 HERE = Location("orders.yaml", 1)
 BEFORE, AFTER = (1, 2, 3), (4, 2, 3)

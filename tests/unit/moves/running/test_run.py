@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from simulated.scenario import EXTRA, Play, build_cluster, find_faults, plan_moves
@@ -16,12 +16,8 @@ from reconciler.model.outcomes import OutcomeKind
 from reconciler.moves.running import run as engine
 from reconciler.moves.running import window, writes
 from reconciler.moves.running.run import run_moves
-from reconciler.run.ending import end_run
-from reconciler.run.events import MovesNote, MovesNoted, MovesWatched
-
-if TYPE_CHECKING:
-    from reconciler.run.ending import Applied
-    from reconciler.run.events import MovesSummary
+from reconciler.run.ending import Applied, end_run
+from reconciler.run.events import MovesNote, MovesNoted, MovesSummary, MovesWatched
 
 FOLLOWER = ThrottleSide.FOLLOWER.list_key
 ONE = {"t": (((1, 2), (1, 3)),)}

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from shorthand import brokers, rows
 
+from reconciler.model.cluster import Broker
 from reconciler.show.explain.reasons import Growth, give_reasons
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import Broker
 
 ABC = brokers("a", "b", "c")
 THREE = brokers(None, None, None)

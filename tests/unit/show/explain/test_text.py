@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import brokers, matrix, topic
 
 from reconciler.model.cluster import Broker
+from reconciler.show.explain.matrix import Matrix
 from reconciler.show.explain.text import render_matrix
-
-if TYPE_CHECKING:
-    from reconciler.show.explain.matrix import Matrix
 
 SIX = brokers("a", "b", "c", "a", "b", "c")
 BEFORE = "1,2,3 2,3,4 3,4,5 4,5,6 5,6,1 6,1,2"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from shorthand import brokers
@@ -16,9 +17,6 @@ from reconciler.show.markdown.marks import prose
 from reconciler.show.markdown.page import COMMENT_LIMIT, render_markdown
 from reconciler.show.view import view_plan
 from reconciler.units import count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 SIX = brokers("a", "a", "b", "b", "c", "c")
 
