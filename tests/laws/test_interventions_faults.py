@@ -248,7 +248,7 @@ def find_wrong(seeds: Iterable[int], verb: str) -> dict[int, list[str]]:
     return found
 
 
-SEEDS = range(choose(150, 2_000))
+SEEDS = range(choose(60, 2_000))
 
 
 @pytest.mark.parametrize("part", range(2))

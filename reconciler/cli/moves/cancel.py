@@ -192,7 +192,10 @@ def _list(replicas: Sequence[int]) -> str:
 
 
 def _report(done: Cancelled, here: str) -> None:
-    say(f"{count(len(done.cancelled), 'move')} taken back, with the former order of replicas.")
+    if done.cancelled or done.ended or done.failed:
+        say(f"{count(len(done.cancelled), 'move')} taken back, with the former order of replicas.")
+    elif not done.lowered:
+        say("min.insync.replicas is as before the moves.")
     if done.ended:
         say("Ended before the cancel reached them:")
         say_each([name_place(place) for place in done.ended], "partition")
