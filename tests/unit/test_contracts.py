@@ -42,6 +42,30 @@ SABOTAGE = [
 BORROWED = ("cli.show", "from reconciler.cli.plans import Plan", "reconciler.cli.plans.Plan")
 """The same for a name that is imported from a module which does not define it."""
 
+DOORS = {
+    "adopt": "convert draft live",
+    "apply": "engine kinds",
+    "changes": "deletions gradual outdated plan topics",
+    "cli": "",
+    "codehost": "approvals comments gradual notices progress results runs targets webhook",
+    "fleet": """audit.audit audit.rules generator.job generator.shapes generator.troubles globs jobs
+        lake.attempts lake.inventory lake.lake lake.maintenance lake.storage lake.stores metrics
+        page.gather page.html session source.kafka_metadata source.spec_tree tables tracing
+        trouble""",
+    "kafka": "connection lock mover moves reader writer",
+    "moves": """decisions elections plan progress reassignments rebalance running.cancel
+        running.interventions running.run throttles""",
+    "placement": """bounds given_rows kafka_placement loss measure moving.check moving.moves
+        moving.problem problem strategies weigh""",
+    "sandbox": "cluster control jars launch paths record request",
+    "show": """explain.matrix explain.picture explain.text fields github gradual markdown.marks
+        markdown.page moves_in_flight text view wording""",
+}
+"""The modules of a package that other packages may import. The others are private to it."""
+
+THROUGH_THE_WINDOW = ("cli.show", "from reconciler.placement.levels import measure_levels")
+"""A module, and a line that imports what is private to another package."""
+
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -49,7 +73,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("sabotaged")
     shutil.copytree(PACKAGE, copy / "reconciler", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PACKAGE.with_name("pyproject.toml"), copy)
-    for module, line, _ in (*SABOTAGE, BORROWED):
+    for module, line, *_ in (*SABOTAGE, BORROWED, THROUGH_THE_WINDOW):
         file = copy / "reconciler" / f"{module.replace('.', '/')}.py"
         file.write_text(f"{file.read_text()}\n{line}\n")
     return copy
@@ -83,14 +107,37 @@ def test_every_contract_is_broken(complaints: str) -> None:
     assert re.search(r"Contracts: 0 kept, [5-9] broken", complaints)
 
 
-def find_borrowed(root: Path) -> set[str]:
-    """Return the names that are imported from a module which does not define them."""
-    trees = {
+def read_modules(root: Path) -> dict[str, ast.Module]:
+    return {
         ".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
             file.read_text(encoding="utf-8")
         )
         for file in sorted((root / "reconciler").rglob("*.py"))
     }
+
+
+def find_private(root: Path) -> set[tuple[str, str]]:
+    """Return the imports of what is private to another package: who imports, and what."""
+    trees = read_modules(root)
+    imports = (
+        (module, name if name in trees else node.module)
+        for module, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in trees
+        for name in (f"{node.module}.{alias.name}" for alias in node.names)
+    )
+    found = set()
+    for module, imported in imports:
+        _, package, inside = [*imported.split(".", 2), "", ""][:3]
+        own = f"{module}.".startswith(f"reconciler.{package}.")
+        if inside and package in DOORS and not own and inside not in DOORS[package].split():
+            found.add((module, imported))
+    return found
+
+
+def find_borrowed(root: Path) -> set[str]:
+    """Return the names that are imported from a module which does not define them."""
+    trees = read_modules(root)
     defined = {module: set(list_defined(tree.body)) for module, tree in trees.items()}
     return {
         f"{node.module}.{name.name}"
@@ -123,6 +170,14 @@ def test_every_name_comes_from_the_module_that_defines_it() -> None:
 
 def test_a_name_from_another_module_is_found(copy: Path) -> None:
     assert BORROWED[2] in find_borrowed(copy)
+
+
+def test_a_package_is_entered_by_its_doors() -> None:
+    assert find_private(PACKAGE.parent) == set()
+
+
+def test_what_enters_elsewhere_is_found(copy: Path) -> None:
+    assert ("reconciler.cli.show", "reconciler.placement.levels") in find_private(copy)
 
 
 LATER = {"changes", "moves", "planfile", "show", "apply"}
