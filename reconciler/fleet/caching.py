@@ -11,7 +11,7 @@ from reconciler.fleet.session import is_connect
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    Cache = Callable[[DataFrame], DataFrame]
+Cache = Callable[["DataFrame"], "DataFrame"]
 
 
 @contextmanager

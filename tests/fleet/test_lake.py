@@ -204,7 +204,7 @@ class TestLayout:
         (file,) = Path(lake.root, "collections").iterdir()
         kept = json.loads(file.read_text())
         assert kept["rows"] == {"brokers": {"a": 2, "b": 2}}
-        assert (kept["collection"], kept["what"], kept["version"]) == (WHEN, "state", 2)
+        assert (kept["collection"], kept["what"], kept["version"]) == (WHEN, "state", 1)
 
     def test_the_documented_query_answers_beside_what_a_killed_job_left(self, lake: Lake) -> None:
         """A glob over the whole table would meet half a file."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -112,6 +113,20 @@ def find_needless(root: Path) -> Mapping[str, set[str]]:
         if module not in HAND_OUT
     }
     return {module: names for module, names in found.items() if names}
+
+
+def test_every_module_can_be_loaded() -> None:
+    """A name that is defined for types alone cannot be imported from another module."""
+    program = (
+        "import importlib, pkgutil, reconciler\n"
+        "for found in pkgutil.walk_packages(reconciler.__path__, 'reconciler.'):\n"
+        "    if not found.name.endswith('__main__'):\n"
+        "        importlib.import_module(found.name)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_import_for_types_alone_has_a_reason() -> None:
