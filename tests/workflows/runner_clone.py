@@ -19,7 +19,8 @@ from confluent_kafka.admin import (
 from reconciler.sandbox.cluster import Cluster
 
 ROOT = Path(__file__).parents[2]
-TIMEOUT_S = 300
+TIMEOUT_S = 900
+"""A run takes one minute, and several where the machine does other work as well."""
 ORIGIN = "https://github.com/shop/topics.git"
 SECRETS = {"KAFKA_USER": "planner-of-shop", "KAFKA_PASSWORD": "pass-word-of-shop"}
 
