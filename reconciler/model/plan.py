@@ -8,7 +8,6 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Literal
 
-# The documents of plan files have the types of these fields.
 from reconciler.errors import Finding, Location
 from reconciler.model.cluster import Assignment, Broker, Replicas, Risk, TopicSpec
 from reconciler.model.moves import PlannedMoves

@@ -9,6 +9,7 @@ from functools import partial
 
 from reconciler.errors import Severity
 from reconciler.fleet.health import FAULTS
+from reconciler.fleet.lake.attempts import PLANNED
 from reconciler.fleet.page.contents import (
     MOST_CLUSTERS,
     MOST_COLLECTIONS,
@@ -318,7 +319,7 @@ CHANGES = Table(
 
 
 def _list_move_reasons(row: Row) -> str:
-    failed = [f"{row['error']} [{row['status']}]"] if row["status"] != "planned" else []
+    failed = [f"{row['error']} [{row['status']}]"] if row["status"] != PLANNED else []
     return "; ".join(map(cut, [*failed, *(row["refusals"] or ())]))
 
 
