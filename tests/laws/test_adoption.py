@@ -71,33 +71,51 @@ def test_a_second_import_changes_nothing(state: ClusterState, rows: bool) -> Non
         assert again.written == again.updated == ()
 
 
-@few
-@given(found(), found(), st.booleans())
-def test_an_import_follows_a_cluster_that_moved(
-    before: ClusterState, after: ClusterState, rows: bool
-) -> None:
-    with tempfile.TemporaryDirectory() as directory:
-        root = Path(directory)
-        adopt(root, before, rows=rows)
-        adoption = adopt(root, after, rows=rows)
-        stuck = {note.what.split()[0] for note in adoption.notes}
-        plan = build_plan(load_estate(root), "prod", after)
-        moving = {t.name for t in plan.topics if steps_of(t) or t.refusals}
-        assert moving - stuck == set()
-        assert moving & {*adoption.written, *adoption.updated} == set()
-
-
 def found_with(config: dict[str, str]) -> ClusterState:
     topic = TopicState("a", "id-a", ((0,),), config)
     return cluster(topic, defaults={"min.insync.replicas": "1"})
 
 
+def only_makes_explicit(topic: PlannedTopic) -> bool:
+    if topic.before is None or topic.after is None:
+        return False
+    changed = {
+        key
+        for key in {*topic.before.config, *topic.after.config}
+        if topic.before.config.get(key) != topic.after.config.get(key)
+    }
+    same = topic.before.assignment == topic.after.assignment
+    return bool(changed) and same and changed <= {*topic.explicit}
+
+
+WRITTEN = found_with({"cleanup.policy": "delete", "min.insync.replicas": "1"})
+BY_DEFAULT = found_with({})
+"""What is written of the one is in force on the other by the defaults of its brokers."""
+
+
+@few
+@given(found(), found(), st.booleans())
+@example(WRITTEN, BY_DEFAULT, False)
+def test_an_import_follows_a_cluster_that_moved(
+    before: ClusterState, after: ClusterState, rows: bool
+) -> None:
+    """But for values that are written, and in force by the brokers' defaults alone."""
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        adopt(root, before, rows=rows)
+        adoption = adopt(root, after, rows=rows)
+        stuck = {note.what.split()[0] for note in adoption.notes}
+        work = list_work(root, after)
+        explicit = {topic.name for topic in work if only_makes_explicit(topic)}
+        assert bool(explicit) == any(note.rule == "import-explicit" for note in adoption.notes)
+        moving = {topic.name for topic in work} - explicit
+        assert moving - stuck == set()
+        assert moving & {*adoption.written, *adoption.updated} == set()
+
+
 @few
 @given(found(), found())
-@example(
-    found_with({"cleanup.policy": "delete", "min.insync.replicas": "1"}),
-    found_with({}),  # min.insync.replicas is written, and in force by the default of its brokers
-)
+@example(WRITTEN, BY_DEFAULT)
 def test_a_second_cluster_joins_and_both_plans_are_empty(
     first: ClusterState, second: ClusterState
 ) -> None:
@@ -112,15 +130,3 @@ def test_a_second_cluster_joins_and_both_plans_are_empty(
         assert len(work) - len(explicit) == rules.count("import-differs")
         assert bool(explicit) == ("import-explicit" in rules)
         assert list_work(root, first) == []
-
-
-def only_makes_explicit(topic: PlannedTopic) -> bool:
-    if topic.before is None or topic.after is None:
-        return False
-    changed = {
-        key
-        for key in {*topic.before.config, *topic.after.config}
-        if topic.before.config.get(key) != topic.after.config.get(key)
-    }
-    same = topic.before.assignment == topic.after.assignment
-    return bool(changed) and same and changed <= {*topic.explicit}
