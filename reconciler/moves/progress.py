@@ -68,7 +68,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerTraffic:
+class BrokerProgress:
     """What the moves cost one broker: bytes in as a destination, bytes out as a leader.
 
     Rates are None without an earlier reading, `seconds_left` also if nothing gets less.
@@ -90,7 +90,7 @@ class MovesReport:
 
     reading: MovesReading
     moves: tuple[Move, ...]
-    brokers: tuple[BrokerTraffic, ...]
+    brokers: tuple[BrokerProgress, ...]
     leftovers: tuple[Leftover, ...]
     slowest: tuple[Reassignment, Copy] | None
 
@@ -226,7 +226,7 @@ def _measure_brokers(
     done: Mapping[Replica, tuple[int | None, int | None]],
     done_before: Mapping[Replica, tuple[int | None, int | None]],
     elapsed_s: float,
-) -> Iterator[BrokerTraffic]:
+) -> Iterator[BrokerProgress]:
     rates_in: dict[int, list[float | None]] = defaultdict(list)
     rates_out: dict[int, list[float | None]] = defaultdict(list)
     left: dict[int, int] = defaultdict(int)
@@ -252,7 +252,7 @@ def _measure_brokers(
         seconds = None
         if gained[number] > 0 and number not in held_up:
             seconds = left[number] * elapsed_s / gained[number]
-        yield BrokerTraffic(
+        yield BrokerProgress(
             known.get(number, Broker(number, alive=False)),
             add_rates(rates_in[number]),
             add_rates(rates_out[number]),

@@ -9,7 +9,7 @@ from pydantic import PlainSerializer
 
 from reconciler.errors import Finding
 from reconciler.model.cluster import Broker, RateSource, ThrottleList, ThrottleRate, ThrottleSide
-from reconciler.moves.progress import BrokerTraffic, Cause, Copy, Move, MovesReport
+from reconciler.moves.progress import BrokerProgress, Cause, Copy, Move, MovesReport
 from reconciler.moves.throttles import Leftover
 from reconciler.planfile.documents import Derived, Document, Held
 
@@ -91,7 +91,7 @@ class TotalsDocument(Document):
 class TrafficDocument(Document):
     """A broker that sends or takes copies. Rates and `seconds_left` need an earlier reading."""
 
-    made_of: ClassVar[type | None] = BrokerTraffic
+    made_of: ClassVar[type | None] = BrokerProgress
 
     broker: Broker
     in_bytes_per_s: Rounded

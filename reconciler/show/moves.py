@@ -33,7 +33,7 @@ def _say(moves: PlannedMoves, plan: Plan) -> Iterator[Line]:
     if moves.replicas:
         yield "time", " · ".join(_say_time(moves))
         yield "limits", ", ".join(_say_limits(moves))
-    if forecast and forecast.traffic:
+    if forecast and forecast.copied_bytes:
         yield "brokers", " · ".join(_say_brokers(forecast))
     if forecast and (peak := max(forecast.peaks, key=_share, default=None)):
         yield "disks", _say_peak(peak, moves)
@@ -74,14 +74,15 @@ def _say_copies(moves: PlannedMoves, plan: Plan) -> Iterator[str]:
     )
     are = "is" if moves.replicas == 1 else "are"
     copied = f"{count(moves.replicas, 'replica')} of {count(partitions, 'partition')} {are} copied"
-    if moves.forecast is None:
+    forecast = moves.forecast
+    if forecast is None or (forecast.unknown and not forecast.copied_bytes):
         yield f"{copied}, of unknown size"
-    elif moves.forecast.unknown:
-        size = approximate_size(moves.forecast.copied_bytes)
-        unknown = count(moves.forecast.unknown, "partition")
+    elif forecast.unknown:
+        size = approximate_size(forecast.copied_bytes)
+        unknown = count(forecast.unknown, "partition")
         yield f"{copied}, {size} without {unknown} of unknown size"
     else:
-        yield f"{copied}, {approximate_size(moves.forecast.copied_bytes)}"
+        yield f"{copied}, {approximate_size(forecast.copied_bytes)}"
     least = moves.least_replicas
     yield (
         "the fewest possible (proven)" if moves.replicas <= least else f"at least {least:,} needed"

@@ -157,12 +157,13 @@ class Row:
 class Rows:
     """All rows of a plan by place, as of the last reading, and what else is in flight.
 
-    `replaced` has the topics of the plan whose names belong to other topics by now.
+    `replaced` has the topics of the plan whose names belong to other topics by now. `given_up` has
+    the rows that every broker shows elsewhere since the run last asked.
     """
 
     by_place: dict[Place, Row]
     foreign: tuple[Reassignment, ...] = ()
-    fallen: list[Row] = field(default_factory=list)
+    given_up: list[Row] = field(default_factory=list)
     replaced: set[str] = field(default_factory=set)
 
     @classmethod
@@ -216,7 +217,7 @@ class Rows:
             if row.after in compare_views(row, views, now_s):
                 _finish(row, now_s)
             elif row.agreed != () and now_s - (row.agreed_since_s or now_s) >= SETTLED_S:
-                self.fallen.append(row)
+                self.given_up.append(row)
                 _conclude(row, row.agreed)
 
 

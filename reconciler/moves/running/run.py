@@ -206,12 +206,12 @@ class _Run:
             except LockLostError:
                 raise
             except (LockHeldError, ClusterError) as error:
-                pause_s = self._bear(error)
+                pause_s = self._wait_out(error)
             if pause_s is None:
                 return
             self.clock.sleep(pause_s)
 
-    def _bear(self, error: LockHeldError | ClusterError) -> float:
+    def _wait_out(self, error: LockHeldError | ClusterError) -> float:
         """Wait for a cluster that does not answer, or for another apply. Errors: that one."""
         now = self.clock.monotonic()
         if isinstance(error, LockHeldError):
@@ -311,9 +311,9 @@ class _Run:
         names = {row.place[0] for row in self.rows.list_in(RowState.UNCLEAR)}
         if names := names - self.writes.skip_replaced(names):
             self.rows.resolve(self.reader.read_views(names), now)
-            for row in self.rows.fallen:
+            for row in self.rows.given_up:
                 note(self.observe, MovesNote.SKIPPED, row.text, row)
-            self.rows.fallen.clear()
+            self.rows.given_up.clear()
         return reading
 
     # -- what begins ------------------------------------------------------------------------------
