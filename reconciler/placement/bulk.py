@@ -11,7 +11,7 @@ Steps and certificate: docs/placement.md, "Thousands of new topics".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 
@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from reconciler.model.cluster import Assignment
 from reconciler.model.plan import LevelResult
 from reconciler.placement.bounds import bound_next_leaders, cluster_bounds
+from reconciler.placement.bulk_exchange import Block, exchange_followers
 from reconciler.placement.bulk_leaders import (
     count_leads,
     even_cluster,
     even_topics,
-    first_in_line,
 )
 from reconciler.placement.bulk_next_leaders import change_partners, order_followers
 from reconciler.placement.bulk_rows import wrap_rows
@@ -34,7 +34,7 @@ from reconciler.placement.flow import place_topic
 from reconciler.placement.joint import JointTopics, has_one_weight, improve, place_jointly
 from reconciler.placement.levels import measure_levels
 from reconciler.placement.next_leaders import NextLeaders
-from reconciler.placement.row_search import RowSearch, place_rows
+from reconciler.placement.row_search import place_rows
 from reconciler.placement.topic_groups import TopicGroup, best_leaders, group_topics, total_replicas
 
 Ints = NDArray[np.int64]
@@ -44,11 +44,6 @@ _IMPROVED_TOPICS = 2_000
 
 _FEW_TOPICS = 256
 """Where a group has fewer topics, their orders alone do not bring enough brokers together."""
-
-_ROWS_PER_CELL, _SEARCHED_WORK = 8, 20_000
-"""How many rows of a leader and its next one may exchange brokers if that is too often the next,
-and how often rows are priced for it in all.
-"""
 
 
 def place_in_bulk(
@@ -84,34 +79,32 @@ def place_in_bulk(
     next_bounds = bound_next_leaders(topics, table)
     names = {demand.wish.topic for demand, _ in changed}
     kept = [part for one in grouped for part in one.without(names)]
+    found = table.copy()
     order_followers([one.rows for one in kept], table)
     rows = place_rows(changed, load, table, next_bounds)
-    most = next_bounds.most_from_broker
-    worst = RowSearch(list(_list_worst(kept, table, most)), load, table, _SEARCHED_WORK)
-    worst.run(next_bounds, most + 1)
+    if table.squares()[0] > next_bounds.brokers:
+        blocks = [Block(one.group.demands, one.rows) for one in kept]
+        blocks += [_restate(demand, rows[demand.wish.topic]) for demand, _ in changed]
+        exchange_followers(blocks, np.array(table.after), next_bounds.brokers)
+        table = found
+        order_followers([block.rows for block in blocks], table, afresh=False)
+        alone = blocks[len(kept) :]
+        rows = {
+            d.wish.topic: name_rows(block.rows, d.ids) for block in alone for d in block.demands
+        }
     rows |= {demand.wish.topic: row for one in kept for demand, row in one.assignments()}
-    return rows | worst.assignments(), results + table.measure(next_bounds)
+    return rows, results + table.measure(next_bounds)
 
 
-def _list_worst(
-    kept: Iterable[GroupRows], table: NextLeaders, most: int
-) -> Iterator[tuple[Demand, Counts, list[list[int]]]]:
-    """Yield some topics with a row whose next leader takes over more than `most` from its leader.
+def _restate(demand: Demand, rows: Assignment) -> Block:
+    """Return the rows of one topic as indices."""
+    return Block([demand], np.searchsorted(np.array(demand.ids), np.array(rows)))
 
-    Orders of followers did not help, so these rows have to exchange brokers with others.
-    """
-    brokers = len(table.after)
-    left = np.where(np.array(table.after).ravel() > most, _ROWS_PER_CELL, 0)
-    for one in kept:
-        count = one.group.demand.count
-        if one.rows.shape[1] < 2:
-            continue
-        cells = one.rows[:, 0] * brokers + one.rows[:, 1]
-        lines = first_in_line(cells, left)
-        left -= np.bincount(cells[lines], minlength=len(left))
-        for t in np.unique(lines // count).tolist():
-            rows = one.rows[t * count : (t + 1) * count].tolist()
-            yield one.group.demands[t], Counts.of(rows, brokers), rows
+
+def name_rows(rows: Ints, ids: Sequence[int]) -> Assignment:
+    """Return rows of indices as rows of broker ids."""
+    named = np.array(ids)[rows]
+    return tuple(zip(*(column.tolist() for column in named.T), strict=True))
 
 
 @dataclass(slots=True)
@@ -133,11 +126,10 @@ class GroupRows:
 
     def assignments(self) -> Iterator[tuple[Demand, Assignment]]:
         """Yield each topic's rows of broker ids."""
-        ids = np.array(self.group.demand.ids)[self.rows]
-        rows = list(zip(*(column.tolist() for column in ids.T), strict=True))
+        rows = name_rows(self.rows, self.group.demand.ids)
         count = self.group.demand.count
         for t, demand in enumerate(self.group.demands):
-            yield demand, tuple(rows[t * count : (t + 1) * count])
+            yield demand, rows[t * count : (t + 1) * count]
 
     def counts(self) -> Iterator[tuple[Demand, Counts]]:
         """Yield each topic's counts."""

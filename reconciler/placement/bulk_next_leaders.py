@@ -52,8 +52,13 @@ def change_partners(group: TopicGroup, rows: Ints) -> None:
         rows[one[fits], slot], rows[other[fits], slot] = theirs[fits], mine[fits]
 
 
-def order_followers(rows_of_groups: Iterable[Ints], table: NextLeaders) -> None:
-    """Order the followers of all rows in place, and count the rows in the table."""
+def order_followers(
+    rows_of_groups: Iterable[Ints], table: NextLeaders, *, afresh: bool = True
+) -> None:
+    """Order the followers of all rows in place, and count the rows in the table.
+
+    If not `afresh`, their order is a good one already, and is improved.
+    """
     n = len(table.rack_of)
     after = np.array(table.after, dtype=np.int64).ravel()
     # One more line, in which nobody counts: for leaders without a rack, rows within one rack.
@@ -61,16 +66,25 @@ def order_followers(rows_of_groups: Iterable[Ints], table: NextLeaders) -> None:
     by_width: dict[int, list[Ints]] = defaultdict(list)
     for rows in rows_of_groups:
         by_width[rows.shape[1]].append(rows)
+    orders = []
     for width, alike in sorted(by_width.items()):
         if width > 1:
             rows = np.concatenate(alike)
             order = _Order(rows, np.array(table.rack_of), after, beyond)
-            order.choose()
+            if afresh:
+                order.choose()
+                order.improve()
+            else:
+                order.keep()
+            orders.append((order, rows, alike))
+    for order, rows, alike in orders:
+        # Only when all rows are counted is it known where one gains.
+        if not afresh:
             order.improve()
-            order.write(rows)
-            ends = np.cumsum([len(one) for one in alike])
-            for one, end in zip(alike, ends.tolist(), strict=True):
-                one[:] = rows[end - len(one) : end]
+        order.write(rows)
+        ends = np.cumsum([len(one) for one in alike])
+        for one, end in zip(alike, ends.tolist(), strict=True):
+            one[:] = rows[end - len(one) : end]
     table.after = after.reshape(n, n).tolist()
     table.beyond = beyond.reshape(-1, n)[:-1].tolist()
 
@@ -107,6 +121,11 @@ class _Order:
             self.slot[part] = slots = (n * _UNIT + m).argmin(axis=1)
             self.rack_slot[part] = self._look_beyond(part, slots)
             self._count(part, 1)
+
+    def keep(self) -> None:
+        """Choose for all rows who is next in them now."""
+        self.rack_slot = np.where(self._outside[:, 0], 0, self._outside.argmax(axis=1))
+        self._count(self._line, 1)
 
     def improve(self) -> None:
         """Gain on level 5, by single changes and then along paths; then on level 6 alone."""

@@ -87,6 +87,12 @@ class NextLeaders:
             table.add(Succession(leader, *counted), times)
         return table
 
+    def copy(self) -> NextLeaders:
+        table = NextLeaders(self.rack_of)
+        table.after = [line.copy() for line in self.after]
+        table.beyond = [line.copy() for line in self.beyond]
+        return table
+
     def find(self, row: Sequence[int]) -> Succession:
         """Return where a new row counts. Its brokers are indices."""
         leader, rack = row[0], self.rack_of[row[0]]

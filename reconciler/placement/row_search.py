@@ -59,7 +59,6 @@ class RowSearch:
         placed: Sequence[tuple[Demand, Counts, list[list[int]]]],
         load: ClusterLoad,
         table: NextLeaders,
-        most_work: int = _MOST_WORK,
     ) -> None:
         self._demands = [demand for demand, _, _ in placed]
         self._led, self._held = [], []
@@ -74,21 +73,16 @@ class RowSearch:
         for p, row in enumerate(self._rows):
             for b in row[1:]:
                 self._followed[b][p] = None
-        self._work = min(_WORK + _WORK_PER_ROW * len(self._rows), most_work)
+        self._work = min(_WORK + _WORK_PER_ROW * len(self._rows), _MOST_WORK)
 
-    def run(self, bounds: NextLeaderBounds, least: int = 0) -> None:
-        """Improve rows in turn: those whose next leader takes over `least` or more from theirs."""
+    def run(self, bounds: NextLeaderBounds) -> None:
+        """Improve rows in turn."""
         above = self._table.price() - (LEVEL_5 * bounds.brokers + bounds.racks)
         gained = True
         while gained:
             gained = False
             for p, row in enumerate(self._rows):
-                while (
-                    len(row) > 1
-                    and min(self._work, above) > 0
-                    and self._table.after[self._rows[p][0]][self._rows[p][1]] >= least
-                    and (gain := self._improve(p))
-                ):
+                while len(row) > 1 and min(self._work, above) > 0 and (gain := self._improve(p)):
                     above -= gain
                     gained = True
 
