@@ -29,17 +29,17 @@ _ROUNDS, _IDLE, _INDEXED = 60, 4, 8
 are sorted again.
 """
 
-_ROWS_PER_CELL, _ROWS_PER_UNIT = 2, 3
+_ROWS_PER_CELL, _ROWS_PER_UNIT = 2, 2
 """How many rows of a leader and its next one try to change in a round, at most; and how many of a
 leader, for each that has to.
 """
 
-_LOOKED_AT = 4_096
+_LOOKED_AT = 2_048
 """How many rows in cells that are too high a round looks at, about."""
 
 _TAKES, _PARTNERS = 2, 6
-"""How many brokers a row tries for each of its followers, and how many other rows for each of
-these: every third one of its own topic.
+"""How many brokers are drawn for a row at least, and how many other rows for each of its followers
+and one of these: every third one of its own topic.
 """
 
 _NEVER = 1 << 30
@@ -118,7 +118,10 @@ class _Exchange:
         """Exchange in rounds, and return by how much level 5 fell, at most by `above`."""
         gained = idle = 0
         for number in range(_ROUNDS):
-            pairs, gain = self._choose(number)
+            wishes = self._wish(number)
+            if wishes is None:
+                break
+            pairs, gain = self._choose(*wishes, number)
             self._make(pairs)
             gained += 2 * int(gain.sum())
             idle = 0 if len(gain) else idle + 1
@@ -134,16 +137,15 @@ class _Exchange:
             block.rows[:] = self._rows[start:end, : block.rows.shape[1]]
             start = end
 
-    def _choose(self, number: int) -> tuple[_Pairs, Ints]:
-        """Return pairs that gain, and what they gain."""
+    def _choose(self, p: Ints, slot: Ints, into: Ints, number: int) -> tuple[_Pairs, Ints]:
+        """Find partners for wishes; return pairs that gain, the best first, and what they gain."""
         if number % _INDEXED == 0:
             self._index()
-        p, slot, into = self._wish(number)
         gain = -self._price(p, slot, into)
         kept: list[_Pairs] = []
         gains: list[Ints] = []
         for draw in range(_PARTNERS if len(p) else 0):
-            place = self._draw_place(p, into, draw % 3 == 0, number * _PARTNERS + draw)
+            place = self._draw_place(p, into, number * _PARTNERS + draw, own=draw % 3 == 0)
             found = np.flatnonzero(place >= 0)
             q, back = np.divmod(place[found], self._rows.shape[1])
             pairs = _Pairs(p[found], slot[found], into[found], q, back)
@@ -164,8 +166,11 @@ class _Exchange:
         order = order[self._keep_apart(pairs.pick(order))]
         return pairs.pick(order), both[order]
 
-    def _wish(self, number: int) -> tuple[Ints, Ints, Ints]:
-        """Return rows whose next leader takes over too much, a slot to give, a broker to take."""
+    def _wish(self, number: int) -> tuple[Ints, Ints, Ints] | None:
+        """Return rows whose next leader takes over too much, a slot to give, a broker to take.
+
+        None if there is no such row: then each line of the table is as even as it can be.
+        """
         n, rows = self._n, self._rows
         table = self._after.reshape(n, n)
         cells = rows[:, 0] * n + rows[:, 1]
@@ -176,6 +181,8 @@ class _Exchange:
         below = np.where(self._open, np.maximum(level[:, None] - table, 0), 0).sum(axis=1)
         enough = np.maximum(np.where(self._open, table, _NEVER).min(axis=1) + 1, level)
         high = np.flatnonzero(self._after[cells] > enough[rows[:, 0]])
+        if not len(high):
+            return None
         # Each round looks at others; the highest cells come first, then a hash decides.
         step = 1 + len(high) // _LOOKED_AT
         high = high[number % step :: step]
@@ -183,33 +190,35 @@ class _Exchange:
         high = high[np.argsort(-self._after[cells[high]], kind="stable")]
         high = high[first_in_line(cells[high], self._per_cell)]
         high = high[first_in_line(rows[high, 0], _ROWS_PER_UNIT * np.maximum(above, below))]
-        # All cells that have too few rows are as good, and others come after them.
-        price = np.where(self._open, table, _NEVER)[rows[high, 0]]
-        price[price >= self._after[cells[high], None] - 1] = _NEVER
-        price = np.maximum(price, level[rows[high, 0], None] - 1)
-        line = np.arange(len(high))
-        for column in rows[high].T:
-            price[line, np.where(column < 0, rows[high, 0], column)] = _NEVER
-        tie = _draw(np.arange(price.size), number).reshape(price.shape) >> np.uint64(44)
-        key = (price << 20) | tie.astype(np.int64)
-        rule = self._rule[self._topic[high]]
-        rack_of, held = self._rack_of[rule], np.zeros((len(high), self._most.shape[1]), np.int64)
-        for column in rows[high].T:
-            there = np.flatnonzero(column >= 0)
-            held[there, rack_of[there, column[there]]] += 1
-        grows = np.take_along_axis(held < self._most[rule], rack_of, axis=1)
-        found = []
-        for slot in range(1, rows.shape[1]):
-            mine = np.flatnonzero(rows[high, slot] >= 0)
-            home = rack_of[mine, rows[high[mine], slot]]
-            shrinks = held[mine, home] > self._fewest[rule[mine], home]
-            fits = (rack_of[mine] == home[:, None]) | (grows[mine] & shrinks[:, None])
-            keys = np.where(fits, key[mine], _NEVER << 20)
-            takes = np.argpartition(keys, min(_TAKES, n - 1), axis=1)[:, :_TAKES]
-            at, column = np.nonzero(np.take_along_axis(keys, takes, axis=1) < _NEVER << 20)
-            found.append((high[mine[at]], np.full(len(at), slot), takes[at, column]))
-        p, slots, into = (np.concatenate(columns) for columns in zip(*found, strict=True))
-        return p, slots, into
+        return self._draw_takes(high, np.maximum(level - 1, enough - 1), number)
+
+    def _draw_takes(self, high: Ints, few: Ints, number: int) -> tuple[Ints, Ints, Ints]:
+        """Return brokers that some rows may take, each with the row and the slot it is to have.
+
+        Every other draw is from those with up to `few` rows of the leader, which need some; the
+        rest from all where level 5 gains. The fewer rows are left, the more is drawn for each.
+        """
+        n, leader = self._n, self._rows[high, 0]
+        table = np.where(self._open, self._after.reshape(n, n), _NEVER)
+        lines = np.argsort(table, axis=1, kind="stable")
+        heights = np.take_along_axis(table, lines, axis=1)[leader]
+        now = self._after[leader * n + self._rows[high, 1]]
+        ends = [(heights <= most[:, None]).sum(axis=1) for most in (few[leader], now - 2)]
+        draws = min(max(_TAKES, _LOOKED_AT // len(high)), n)
+        end = np.where(np.arange(draws) % 2 == 0, ends[0][:, None], ends[1][:, None])
+        drawn = _draw(np.arange(end.size), number).reshape(end.shape)
+        at = (drawn % np.maximum(end, 1).astype(np.uint64)).astype(np.int64)
+        into = lines[leader[:, None], at].ravel()
+        p, now = np.repeat(high, draws), np.repeat(now, draws)
+        good = self._after[self._rows[p, 0] * n + into] <= now - 2
+        good &= self._open[self._rows[p, 0], into] & (self._rows[p] != into[:, None]).all(axis=1)
+        p, into = p[good], into[good]
+        followers = self._rows.shape[1] - 1
+        slots = np.tile(np.arange(followers) + 1, len(p))
+        p, into = np.repeat(p, followers), np.repeat(into, followers)
+        out = self._rows[p, slots]
+        fits = (out >= 0) & self._fits(p, out, into)
+        return p[fits], slots[fits], into[fits]
 
     def _index(self) -> None:
         """Sort followers by broker, and by topic and broker: where a partner is looked for."""
@@ -221,7 +230,7 @@ class _Exchange:
             order = np.argsort(keys, kind="stable")
             self._indexed.append((keys[order], places[order]))
 
-    def _draw_place(self, p: Ints, into: Ints, own: bool, salt: int) -> Ints:
+    def _draw_place(self, p: Ints, into: Ints, salt: int, *, own: bool) -> Ints:
         """Return a place where another row has the wished broker, for each wish; -1 if none has.
 
         In rows of the `own` topic, or in all. Rows may have changed since they were sorted.
@@ -245,13 +254,18 @@ class _Exchange:
         ties &= held[s, into] == held[s, out] + 1
         may: Flags = (p != q) & ((s == t) | ties)
         may &= (self._rows[q] != out[:, None]).all(axis=1)
-        rule = self._rule[s]
-        j, k = self._rack_of[rule, into], self._rack_of[rule, out]
-        rack_of = self._rack_of[rule[:, None], self._rows[q]]
-        rack_of[self._rows[q] < 0] = -1
+        return may & self._fits(q, into, out)
+
+    def _fits(self, p: Ints, out: Ints, into: Ints) -> Flags:
+        """Return whether the racks of rows p allow `into` instead of `out`."""
+        rule = self._rule[self._topic[p]]
+        j, k = self._rack_of[rule, out], self._rack_of[rule, into]
+        rack_of = self._rack_of[rule[:, None], self._rows[p]]
+        rack_of[self._rows[p] < 0] = -1
         shrinks = (rack_of == j[:, None]).sum(axis=1) > self._fewest[rule, j]
         grows = (rack_of == k[:, None]).sum(axis=1) < self._most[rule, k]
-        return may & ((j == k) | (shrinks & grows))
+        fits: Flags = (j == k) | (shrinks & grows)
+        return fits
 
     def _price(self, p: Ints, slot: Ints, into: Ints) -> Ints:
         """Return by how much level 5 rises, in units of two, if rows p take `into` in `slot`."""
@@ -286,11 +300,11 @@ class _Exchange:
             best, _, _ = self._best_next(p, slot, into)
             following = np.where(best == slot, into, rows[p, best])
             changes = following != rows[p, 1]
-            for b in (rows[p, 1], following):
-                used.append(np.where(changes, many + rows[p, 0] * n + b, p))
+            cells = (many + rows[p, 0] * n + b for b in (rows[p, 1], following))
+            used += [np.where(changes, cell, p) for cell in cells]
         for topic in (t, s):
-            for b in (out, pairs.into):
-                used.append(np.where(s != t, many + n * n + topic * n + b, pairs.p))
+            counts = (many + n * n + topic * n + b for b in (out, pairs.into))
+            used += [np.where(s != t, count, pairs.p) for count in counts]
         keys, place = np.unique(np.stack(used), return_inverse=True)
         place = place.reshape(len(used), -1)
         kept, rest = [], np.arange(len(pairs.p))
