@@ -1,10 +1,10 @@
 """Thousands of new topics at once, with a certificate that decides whether the result is used.
 
 Counts come first here too: totals of each group of topics (`topic_groups`), then rows that have
-them (`bulk_rows`), then leaders (`bulk_leaders`), then next leaders (`bulk_next_leaders`). If the
-cluster meets its lower bounds, nothing better exists; otherwise the search of `joint` starts from
-this result. Imported only if it pays: the import of numpy takes longer than the placement of a
-hundred topics.
+them (`bulk_rows`), then leaders (`bulk_leaders`), then next leaders (`bulk_next_leaders`,
+`bulk_exchange`). If the cluster meets its lower bounds, nothing better exists; otherwise the search
+of `joint` starts from this result. Imported only if it pays: the import of numpy takes longer than
+the placement of a hundred topics.
 
 Steps and certificate: docs/placement.md, "Thousands of new topics".
 """
@@ -79,19 +79,17 @@ def place_in_bulk(
     next_bounds = bound_next_leaders(topics, table)
     names = {demand.wish.topic for demand, _ in changed}
     kept = [part for one in grouped for part in one.without(names)]
-    found = table.copy()
+    existing = table.copy()
     order_followers([one.rows for one in kept], table)
     rows = place_rows(changed, load, table, next_bounds)
     if table.squares()[0] > next_bounds.brokers:
         blocks = [Block(one.group.demands, one.rows) for one in kept]
         blocks += [_restate(demand, rows[demand.wish.topic]) for demand, _ in changed]
         exchange_followers(blocks, np.array(table.after), next_bounds.brokers)
-        table = found
+        table = existing
         order_followers([block.rows for block in blocks], table, afresh=False)
-        alone = blocks[len(kept) :]
-        rows = {
-            d.wish.topic: name_rows(block.rows, d.ids) for block in alone for d in block.demands
-        }
+        single = zip(changed, blocks[len(kept) :], strict=True)
+        rows = {d.wish.topic: _name(block.rows, d.ids) for (d, _), block in single}
     rows |= {demand.wish.topic: row for one in kept for demand, row in one.assignments()}
     return rows, results + table.measure(next_bounds)
 
@@ -101,7 +99,7 @@ def _restate(demand: Demand, rows: Assignment) -> Block:
     return Block([demand], np.searchsorted(np.array(demand.ids), np.array(rows)))
 
 
-def name_rows(rows: Ints, ids: Sequence[int]) -> Assignment:
+def _name(rows: Ints, ids: Sequence[int]) -> Assignment:
     """Return rows of indices as rows of broker ids."""
     named = np.array(ids)[rows]
     return tuple(zip(*(column.tolist() for column in named.T), strict=True))
@@ -126,7 +124,7 @@ class GroupRows:
 
     def assignments(self) -> Iterator[tuple[Demand, Assignment]]:
         """Yield each topic's rows of broker ids."""
-        rows = name_rows(self.rows, self.group.demand.ids)
+        rows = _name(self.rows, self.group.demand.ids)
         count = self.group.demand.count
         for t, demand in enumerate(self.group.demands):
             yield demand, rows[t * count : (t + 1) * count]

@@ -133,12 +133,17 @@ def test_the_comparison_notices_an_answer_that_is_not_the_best() -> None:
     assert worse > 0
 
 
-def test_levels_five_and_six_are_those_of_all_rows() -> None:
+@pytest.mark.parametrize("bulk", [False, True])
+def test_levels_five_and_six_are_those_of_all_rows(
+    bulk: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On clusters that are too large to try everything."""
+    monkeypatch.setattr(optimal, "_pays_in_bulk", lambda _: bulk)
     rng = Random(SEED)
     for _ in range(choose(15, 200)):
         problem = draw_problem(rng, rng.randint(1, 6), brokers=9, partitions=14)
         placed = place_replicas(problem)
+        assert check_placement(problem, placed.rows) == ()
         reached, mosts = Space(problem).measure(placed.rows)
         assert tuple(level.reached for level in placed.levels) == reached
         assert tuple(level.skew for level in placed.levels[4:]) == mosts
@@ -146,6 +151,31 @@ def test_levels_five_and_six_are_those_of_all_rows() -> None:
             assert level.bound <= level.reached
             assert level.skew_bound is not None
             assert level.skew_bound <= level.skew
+
+
+@pytest.mark.parametrize(
+    ("sizes", "counts", "replications"),
+    [
+        ((25, 20, 15, 12, 10, 8), (1, 2, 3, 4, 6, 8, 10, 12), (1, 2, 3, 4)),
+        pytest.param((45, 45), (3, 6, 9), (3,), marks=pytest.mark.slow),
+        pytest.param((50, 40, 30), (6, 12), (3,), marks=pytest.mark.slow),
+    ],
+)
+def test_thousands_of_topics_of_many_kinds_meet_the_bound_of_level_five(
+    sizes: tuple[int, ...], counts: tuple[int, ...], replications: tuple[int, ...]
+) -> None:
+    rng = Random(SEED)
+    racks = [f"r{j}" for j, size in enumerate(sizes) for _ in range(size)]
+    brokers = tuple(Broker(b, rack) for b, rack in enumerate(racks))
+    wishes = tuple(
+        Wish(f"topic-{t}", (), rng.choice(counts), rng.choice(replications)) for t in range(2000)
+    )
+    problem = Problem(brokers, {}, {}, wishes)
+    placed = place_replicas(problem)
+    assert check_placement(problem, placed.rows) == ()
+    reached, _ = Space(problem).measure(placed.rows)
+    assert tuple(level.reached for level in placed.levels) == reached
+    assert placed.levels[4].proven
 
 
 def test_ties_between_rows_leave_the_levels_above_as_they_are_shown() -> None:
