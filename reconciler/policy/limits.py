@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location
+from reconciler.policy.breaches import Breach
+from reconciler.policy.policy import BrokenLimit
 from reconciler.units import describe_value
 
 if TYPE_CHECKING:
@@ -23,11 +26,13 @@ _ALREADY = {
 }
 """Ways out for live topics: no plan removes partitions or moves replicas, so an edit of the spec
 does not help them."""
+_Broken = tuple[Finding, str, str, "Bounds | None"]
+"""A finding, the limit of its rule, and the value and the range that it is about."""
 _WORDS = {"owner": "the team that answers for it", "description": "what a record of it says"}
 
 
-def check_limits(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
-    """Yield every violation of a rule from which the topic is not exempt.
+def check_limits(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Breach]:
+    """Yield every breach of a rule from which `exempt` does not spare the topic.
 
     Rules on names and owners say who may write what, so a topic to be deleted must follow them. It
     has no values to limit.
@@ -36,12 +41,13 @@ def check_limits(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Find
     if not spec.absent:
         checks += [_check_counts(spec, policy, cluster), _check_written(spec, policy, cluster)]
         checks += [_check_values(spec, policy, cluster)]
-    for finding in chain.from_iterable(checks):
+    for finding, limit, value, bounds in chain.from_iterable(checks):
         if not policy.spares(finding.rule, spec.name):
-            yield finding
+            weighed = replace(finding, severity=policy.weigh(finding.rule, limit))
+            yield Breach(weighed, BrokenLimit(finding.rule, spec.name, limit), value, bounds)
 
 
-def _check_identity(spec: TopicSpec, policy: Policy) -> Iterator[Finding]:
+def _check_identity(spec: TopicSpec, policy: Policy) -> Iterator[_Broken]:
     """Check the name, the owner and the description: what a spec has even without the topic."""
     wanted = policy.name
     if wanted is not None and not wanted.matches(spec.name):
@@ -50,22 +56,24 @@ def _check_identity(spec: TopicSpec, policy: Policy) -> Iterator[Finding]:
         way_out = f"choose one that matches {wanted.pattern}, whole"
         if spec.absent:  # another name would ask to delete another topic
             way_out = "exempt it from policy-name in clusters.yaml if it may be deleted from here"
-        yield Finding("policy-name", what, way_out, spec.location)
+        yield Finding("policy-name", what, way_out, spec.location), "", "", None
     for key, example in _WORDS.items():
         if getattr(policy, key) and getattr(spec, key) is None:
             what = f"the topic '{spec.name}' has no {key}, and the policy requires one"
             way_out = f"write {key}: {example}"
-            yield Finding(f"policy-{key}", what, way_out, spec.location)
+            yield Finding(f"policy-{key}", what, way_out, spec.location), "", "", None
 
 
-def _check_counts(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
+def _check_counts(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[_Broken]:
     for key, rule in _COUNTS.items():
         count, bounds = getattr(spec, key), getattr(policy, key)
         if count is not None and bounds is not None:
-            yield from _check_bounds(rule, spec, key, (count, f"{key} {count}"), bounds, cluster)
+            found = (count, f"{key} {count}")
+            for finding in _check_bounds(rule, spec, key, found, bounds, cluster):
+                yield finding, "", str(count), bounds
 
 
-def _check_written(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
+def _check_written(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[_Broken]:
     """Check the keys of configs: those that may not be set, and those that must be set."""
     for key in spec.config:
         where = spec.where(f"config.{key}")
@@ -75,11 +83,12 @@ def _check_written(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Fi
         denied = _find_match(key, policy.deny or ())
         if denied is not None:
             what = f"{key} is not for topics to set on {cluster}: the policy denies {denied}"
-            yield Finding("policy-config", what, "take it out of the topic", where)
+            way_out = "take it out of the topic"
+            yield Finding("policy-config", what, way_out, where), key, spec.config[key], None
         elif policy.allow is not None and not _matches(key, policy.allow):
             what = f"{key} is not among the configs that topics may set on {cluster}"
             way_out = f"take it out of the topic; allowed are {', '.join(policy.allow)}"
-            yield Finding("policy-config", what, way_out, where)
+            yield Finding("policy-config", what, way_out, where), key, spec.config[key], None
     for key in policy.require or ():
         if key not in spec.config:
             what = f"the topic '{spec.name}' has no {key} on {cluster}, and the policy requires it"
@@ -87,10 +96,10 @@ def _check_written(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Fi
                 policy.allow is None or _matches(key, policy.allow)
             )
             way_out = f"write {key} in {'its config, ' if own else ''}its profile or the defaults"
-            yield Finding("policy-config-missing", what, way_out, spec.location)
+            yield Finding("policy-config-missing", what, way_out, spec.location), key, "", None
 
 
-def _check_values(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
+def _check_values(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[_Broken]:
     rule = "policy-config-value"
     for key, value in spec.config.items():
         if key not in policy.ranges and key not in policy.values:
@@ -101,14 +110,16 @@ def _check_values(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Fin
             number = read_limit(key, value)
             if number is None:  # only a config of a service: its values are sent as they are
                 what = f"{shown}{named} is not a number, and the policy of {cluster} limits it"
-                yield Finding(rule, what, "write a number, without a unit", where)
+                finding = Finding(rule, what, "write a number, without a unit", where)
+                yield finding, key, value, None
             else:
-                found = (number, shown)
-                yield from _check_bounds(rule, spec, path, found, policy.ranges[key], cluster)
+                bounds = policy.ranges[key]
+                for finding in _check_bounds(rule, spec, path, (number, shown), bounds, cluster):
+                    yield finding, key, value, bounds
         allowed = policy.values.get(key)
         if allowed is not None and value not in allowed and not set(value.split(",")) <= {*allowed}:
             what = f"{shown}{named} is not a value that the policy of {cluster} allows"
-            yield Finding(rule, what, f"use {' or '.join(allowed)}", where)
+            yield Finding(rule, what, f"use {' or '.join(allowed)}", where), key, value, None
 
 
 def _check_bounds(

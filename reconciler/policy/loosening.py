@@ -46,6 +46,7 @@ def compare_policies(then: Policy, now: Policy) -> Iterator[LoosePart]:
                 f"config.ranges.{key}.{end}", how, Policy(ranges=MappingProxyType({key: bounds}))
             )
     yield from _compare_lists(then, now)
+    yield from _compare_severities(then, now)
     for noun, most in then.per_owner.items():
         if (allowed := now.per_owner.get(noun)) is None or allowed > most:
             how = f"{most:,} → {'no limit' if allowed is None else f'{allowed:,}'}"
@@ -75,6 +76,17 @@ def _compare_lists(then: Policy, now: Policy) -> Iterator[LoosePart]:
         spared = then.exempt.get(rule, ())
         if how := widen_patterns(spared, patterns):
             yield LoosePart(f"exempt.{rule}", how, Policy(exempt=MappingProxyType({rule: spared})))
+
+
+def _compare_severities(then: Policy, now: Policy) -> Iterator[LoosePart]:
+    """Yield each severity that is lower for a limit that `then` has."""
+    order = list(Severity)
+    for rule, limit in sorted({*then.severity, *now.severity}):
+        before, after = then.weigh(rule, limit), now.weigh(rule, limit)
+        if then.limits(rule, limit) and order.index(after) > order.index(before):
+            path = f"severity.{rule}.{limit}" if limit else f"severity.{rule}"
+            part = Policy(severity=MappingProxyType({(rule, limit): before}))
+            yield LoosePart(path, f"{before} → {after}", part)
 
 
 def _compare_bounds(then: Bounds | None, now: Bounds | None) -> Iterator[tuple[str, str, Bounds]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reconciler.errors import Location, Severity
 
@@ -55,8 +55,32 @@ class PolicyRule:
     subject: Subject = Subject.SPEC
 
 
+class BrokenLimit(NamedTuple):
+    """A limit that a topic breaks: the id of the rule, the topic, and which limit of this rule.
+
+    `limit` is a config, a count of a quota, or the name of a rule in CEL; empty if the rule has
+    only one. For a quota, `who` is the owner; None for the topics without an owner.
+    """
+
+    rule: str
+    who: str | None
+    limit: str = ""
+
+
 def _nothing() -> Mapping[str, Any]:
     return MappingProxyType({})
+
+
+_SINGLE: Mapping[str, str] = MappingProxyType(
+    {
+        "policy-name": "name",
+        "policy-owner": "owner",
+        "policy-description": "description",
+        "policy-partitions": "partitions",
+        "policy-replication": "replication_factor",
+    }
+)
+"""The rules with one limit, and the field of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +91,8 @@ class Policy:
     `values` limit the values of configs in all files. A negative limit means no limit, as in Kafka.
     `per_owner` limits what all topics of an owner ask for together: topics, partitions, replicas.
     `exempt` holds patterns of topic names, by the id of the rule that does not apply to them.
+    `severity` holds severities by the id of a rule and one of its limits: a config, a count of a
+    quota, or "" for the others of the rule.
     """
 
     name: NamePattern | None = None
@@ -81,11 +107,34 @@ class Policy:
     values: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
     per_owner: Mapping[str, int] = field(default_factory=_nothing)
     exempt: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
+    severity: Mapping[tuple[str, str], Severity] = field(default_factory=_nothing)
     rules: Mapping[str, PolicyRule] = field(default_factory=_nothing)
 
     def spares(self, rule: str, topic: str) -> bool:
         """Return whether a topic is exempt from a rule."""
         return any(fnmatchcase(topic, pattern) for pattern in self.exempt.get(rule, ()))
+
+    def weigh(self, rule: str, limit: str = "") -> Severity:
+        """Return the severity of a limit: its own, that of its rule, or error."""
+        own = self.severity.get((rule, limit))
+        return own or self.severity.get((rule, ""), Severity.ERROR)
+
+    def limits(self, rule: str, limit: str = "") -> bool:
+        """Return whether a rule has a limit: a config, a count or a rule in CEL, or "" for any."""
+        match rule:
+            case "policy-config-missing":
+                held: Collection[str] = self.require or ()
+            case "policy-config-value":
+                held = {*self.ranges, *self.values}
+            case "quota-per-owner":
+                held = self.per_owner
+            case "policy-rule":
+                held = self.rules
+            case "policy-config":  # patterns: every config can be one that they limit
+                return bool(self.deny) or self.allow is not None
+            case _:
+                return bool(getattr(self, _SINGLE[rule]))
+        return limit in held if limit else bool(held)
 
 
 def lay_policy(below: Policy, above: Policy) -> Policy:

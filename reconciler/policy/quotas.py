@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location
+from reconciler.policy.breaches import Breach
+from reconciler.policy.policy import Bounds, BrokenLimit, Limit
 
 if TYPE_CHECKING:
     from reconciler.model.cluster import TopicSpec
@@ -26,7 +29,7 @@ _ASKED: Mapping[str, Callable[[TopicSpec], int]] = MappingProxyType(
 )
 
 
-def check_quotas(specs: Iterable[TopicSpec], policy: Policy, cluster: str) -> Iterator[Finding]:
+def check_quotas(specs: Iterable[TopicSpec], policy: Policy, cluster: str) -> Iterator[Breach]:
     """Yield every quota that an owner exceeds. In: all specs of the cluster.
 
     Topics without an owner have one quota together, so that no topic avoids it by naming none.
@@ -42,7 +45,13 @@ def check_quotas(specs: Iterable[TopicSpec], policy: Policy, cluster: str) -> It
         for noun, most in policy.per_owner.items():
             asked = sum(map(_ASKED[noun], topics))
             if asked > most:
-                yield _refuse(owner, topics, noun, (asked, most), cluster)
+                finding = _refuse(owner, topics, noun, (asked, most), cluster)
+                yield Breach(
+                    replace(finding, severity=policy.weigh(RULE, noun)),
+                    BrokenLimit(RULE, owner, noun),
+                    str(asked),
+                    Bounds(most=Limit(most, str(most))),
+                )
 
 
 def _refuse(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location
+from reconciler.policy.breaches import Breach
 from reconciler.policy.facts import (
     ChangeFacts,
     Facts,
@@ -17,13 +18,15 @@ from reconciler.policy.facts import (
     state_change_facts,
     state_spec_facts,
 )
-from reconciler.policy.policy import PolicyRule, Subject
+from reconciler.policy.policy import BrokenLimit, PolicyRule, Subject
 
 if TYPE_CHECKING:
     from reconciler.model.cluster import TopicSpec
     from reconciler.policy.expressions import Expression, ExpressionError
 
 _MENTION = re.compile(r"""\bspec\.(?:config\[\s*(['"])([\w.]+)\1\s*\]|(\w+))""")
+_UNSPELLED = ("name", "file", "path", "description", "config")
+"""The facts of a topic that say which one it is, or that are too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class Judge:
             if check is not None and (when is not None or rule.when is None):
                 self._rules[rule.subject].append(_Compiled(rule, check, when))
 
-    def judge_spec(self, spec: TopicSpec) -> Iterator[Finding]:
+    def judge_spec(self, spec: TopicSpec) -> Iterator[Breach]:
         """Evaluate every rule on specs for one spec.
 
         A topic to be deleted has no values, so a rule that depends on them does not apply to it.
@@ -69,7 +72,7 @@ class Judge:
         if rules and change.actions:
             facts = state_spec_facts(spec, self._cluster, self._read)
             facts |= state_change_facts(change, self._read)
-            yield from _ask(rules, Subject.CHANGE, facts, spec)
+            yield from (breach.finding for breach in _ask(rules, Subject.CHANGE, facts, spec))
 
     def _compile(self, rule: PolicyRule, key: str, text: str, where: Location) -> Expression | None:
         """Compile one expression of a rule; report its error and return None if it has one."""
@@ -93,7 +96,7 @@ class Judge:
 
 def _ask(
     rules: Iterable[_Compiled], subject: Subject, facts: Facts, spec: TopicSpec
-) -> Iterator[Finding]:
+) -> Iterator[Breach]:
     """Evaluate rules for one subject. A rule without an answer is a finding, never a pass."""
     from reconciler.policy.expressions import ExpressionError, bind_facts
 
@@ -104,19 +107,47 @@ def _ask(
             asked = compiled.when is None or compiled.when.holds(bound)
             key = "check"
             if asked and not compiled.check.holds(bound):
-                yield _blame(rule, spec)
+                broken = BrokenLimit("policy-rule", spec.name, rule.name)
+                yield Breach(_blame(rule, spec), broken, _spell_mentioned(rule, facts))
         except ExpressionError as error:
             # CEL lets `false && x` be false and `true || x` true, even if x has no value. So this
             # is an answer that no other part of the expression decides.
             if error.is_omitted:
                 continue
             if error.is_of_rule and subject is Subject.SPEC:
-                yield _blame_rule(rule, key, error)
+                yield Breach(_blame_rule(rule, key, error), None)
                 continue
             whom = f" for '{spec.name}'" if subject is Subject.SPEC else ""
             what = f"the rule {rule.name} gives no answer{whom}: {error.what}"
             way_out = f"fix the rule at {rule.where}; when: keeps it from topics it is not for"
-            yield Finding("policy-rule-open", what, way_out, spec.location, rule.severity)
+            finding = Finding("policy-rule-open", what, way_out, spec.location, rule.severity)
+            yield Breach(finding, None)
+
+
+def _spell_mentioned(rule: PolicyRule, facts: Facts) -> str:
+    """Spell the values of a topic that a rule depends on: `partitions 24, retention.ms 3600000`.
+
+    It identifies what breaks the rule, so a baseline ends where it changes.
+    """
+    mentioned = {}
+    for mention in _MENTION.finditer(f"{rule.when or ''} {rule.check}"):
+        key = mention[2] or mention[3]
+        if mention[2]:
+            config = facts.get("spec.config")
+            value = config.get(key) if isinstance(config, Mapping) else None
+        elif key in _UNSPELLED:
+            continue
+        else:
+            value = facts.get(f"spec.{key}")
+        if value is not None:
+            mentioned[key] = _spell(value)
+    return ", ".join(f"{key} {value}" for key, value in sorted(mentioned.items()))
+
+
+def _spell(value: object) -> str:
+    if isinstance(value, list):
+        return "+".join(sorted(map(str, value)))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _blame_rule(rule: PolicyRule, key: str, error: ExpressionError) -> Finding:

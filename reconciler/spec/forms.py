@@ -121,6 +121,11 @@ class PolicyForm:
         "Topics that are exempt from a rule: names or patterns by rule id.",
         default={},
     )
+    severity: Mapping[tuple[str, str], Severity] = key(
+        policy_keys.SEVERITIES,
+        "Severity of a limit, by rule id: only errors refuse a topic. Default: error.",
+        default={},
+    )
     rules: Mapping[str, RuleForm] = tables(keys.KEY, RuleForm, "Custom rules in CEL, by name.")
 
 
@@ -148,6 +153,7 @@ def make_policy(read: PolicyForm) -> Policy:
             }
         ),
         exempt=MappingProxyType(dict(read.exempt)),
+        severity=MappingProxyType(dict(read.severity)),
         rules=MappingProxyType({name: _make_rule(name, rule) for name, rule in read.rules.items()}),
     )
 

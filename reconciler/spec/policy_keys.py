@@ -26,6 +26,7 @@ from reconciler.spec.fields import (
     whole,
 )
 from reconciler.spec.values import (
+    YamlMap,
     YamlText,
     YamlValue,
     describe_yaml,
@@ -243,6 +244,62 @@ def _read_exemption(rule: YamlText, value: YamlValue) -> tuple[str, ...]:
     return tuple(map(str, fields.read_patterns(value, str(rule))))
 
 
+_QUOTAS = ("topics", "partitions", "replicas")
+
+
+def _read_severities(
+    value: YamlValue, name: str, offered: frozenset[str]
+) -> Mapping[tuple[str, str], Severity]:
+    way_out = f"write {name}: {{policy-partitions: warning}}"
+    written = fields.read_map(value, name, "a map of rules", way_out)
+    read = fields.read_each(written.entries(), lambda entry: _read_severity(*entry, offered))
+    return {key: severity for each in read for key, severity in each.items()}
+
+
+def _read_severity(
+    rule: YamlText, value: YamlValue, offered: frozenset[str]
+) -> Mapping[tuple[str, str], Severity]:
+    """Read the severity of a rule, or of some of its limits: configs, or counts of a quota."""
+    if rule not in SPARED:
+        way_out = suggest(rule, SPARED) or f"the rules here are {', '.join(SPARED)}"
+        if rule == "policy-rule":
+            way_out = "a rule in CEL has its own: rules: {NAME: {severity: warning}}"
+        what = f"no limit has the rule {quote(rule)}"
+        raise field_error("key-unknown", rule.where, what, way_out)
+    if isinstance(value, YamlMap) and rule not in PARTED:
+        raise fields.refuse_form(value, rule, "a severity", f"write {rule}: warning")
+    if not isinstance(value, YamlMap):
+        return {(str(rule), ""): SEVERITY.read(value, str(rule))}
+    read = {}
+    for limit, item in value.entries():
+        if rule != "quota-per-owner":
+            _check_config_pattern(limit, offered.union(every_key()))
+        elif limit not in _QUOTAS:
+            way_out = suggest(limit, _QUOTAS) or f"the keys here are {', '.join(_QUOTAS)}"
+            what = f"unknown key {quote(limit)} under {rule}"
+            raise field_error("key-unknown", limit.where, what, way_out)
+        read[str(rule), str(limit)] = SEVERITY.read(item, str(limit))
+    return read
+
+
+PARTED = ("policy-config", "policy-config-missing", "policy-config-value", "quota-per-owner")
+"""The rules with several limits."""
+SEVERITIES = Kind(
+    _read_severities,
+    {
+        "type": "object",
+        "properties": {
+            rule: SEVERITY.schema
+            if rule not in PARTED
+            else {"anyOf": [SEVERITY.schema, _map_schema(SEVERITY.schema)]}
+            for rule in SPARED
+        },
+        "additionalProperties": False,
+    },
+    "map of rules to `error`, `warning` or `note`, such as `{policy-name: warning}`; of "
+    f"{', '.join(f'`{rule}`' for rule in PARTED)} also to a map of configs or counts",
+    any_config=True,
+)
 EXEMPTIONS = Kind(
     _read_exemptions,
     {

@@ -89,9 +89,8 @@ class Resolver:
         specs.sort(key=lambda spec: spec.name)
         findings += configs.check(read)
         findings += check_cluster_topics(specs, entry.ignore, cluster)
-        findings += check_quotas(
-            {spec.name: spec for spec in specs}.values(), entry.policy, cluster
-        )
+        every = {spec.name: spec for spec in specs}.values()
+        findings += [breach.finding for breach in check_quotas(every, entry.policy, cluster)]
         findings += check_owned(specs, entry.owns, cluster)
         named = (topic.document.owner for topic in self._list_topics(cluster))
         findings += check_declared((owner for owner in named if owner is not None), entry.owners)

@@ -261,8 +261,9 @@ class PolicyEngine:
 
     def check(self, spec: TopicSpec) -> Iterator[Finding]:
         """Return every violation of the policy in a resolved spec."""
-        yield from check_limits(spec, self._entry.policy, self._entry.name)
-        yield from self.judge.judge_spec(spec)
+        limited = check_limits(spec, self._entry.policy, self._entry.name)
+        yield from (breach.finding for breach in limited)
+        yield from (breach.finding for breach in self.judge.judge_spec(spec))
         yield from self._check_offered(spec)
 
     def allows(self, spec: TopicSpec) -> bool:
@@ -280,7 +281,8 @@ class PolicyEngine:
     def _check_quota(self, spec: TopicSpec) -> Iterator[Finding]:
         """Check the quota of the owner of a spec that replaces the one of its name."""
         others = (s for s in self._specs if s.owner == spec.owner and s.name != spec.name)
-        return check_quotas([*others, spec], self._entry.policy, self._entry.name)
+        asked = check_quotas([*others, spec], self._entry.policy, self._entry.name)
+        return (breach.finding for breach in asked)
 
     def _check_offered(self, spec: TopicSpec) -> Iterator[Finding]:
         offered = self._entry.known_configs

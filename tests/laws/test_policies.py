@@ -108,5 +108,5 @@ def test_a_limit_in_cel_says_what_the_limit_itself_says(
     rules = [PolicyRule(f"r{n}", check, "x", Location("f", 1)) for n, check in enumerate(checks)]
     judged = Judge(rules, PolicyCluster("prod"), CATALOGUE.interpret).judge_spec(wished)
     counts = ("policy-partitions", "policy-replication")
-    limited = [f for f in check_limits(wished, policy, "prod") if f.rule in counts]
-    assert len(sort_findings(judged)) == len(limited)
+    limited = [b for b in check_limits(wished, policy, "prod") if b.finding.rule in counts]
+    assert len(sort_findings(breach.finding for breach in judged)) == len(limited)

@@ -101,17 +101,17 @@ def test_a_rule_that_only_large_facts_make_costly_gives_no_answer_for_them() -> 
     judge = Judge([rule], PolicyCluster("prod"), CATALOGUE.interpret)
     small, large = ({"retention.ms": "1", "x": "x" * number} for number in (1_000, 100_000))
     assert not list(judge.judge_spec(spec(config=small)))
-    (finding,) = judge.judge_spec(spec(config=large))
-    assert finding.rule == "policy-rule-open"
-    assert "gives no answer for 'shop.orders': can take " in finding.what
+    (breach,) = judge.judge_spec(spec(config=large))
+    assert breach.finding.rule == "policy-rule-open"
+    assert "gives no answer for 'shop.orders': can take " in breach.finding.what
 
 
 def test_an_error_of_the_library_quotes_no_long_key() -> None:
     check = f"{grow(chr(39) + 'a' * 8 + chr(39), EIGHT, 5)}.all(a, {{'x': true}}[a])"
     rule = PolicyRule("long", check, "Ask.", THERE)
-    (finding,) = Judge([rule], PolicyCluster("prod"), CATALOGUE.interpret).judge_spec(spec())
-    assert 'Key not found in map : "aaaa' in finding.what
-    assert len(finding.what) < 700
+    (breach,) = Judge([rule], PolicyCluster("prod"), CATALOGUE.interpret).judge_spec(spec())
+    assert 'Key not found in map : "aaaa' in breach.finding.what
+    assert len(breach.finding.what) < 700
 
 
 def test_facts_have_the_size_of_their_parts() -> None:

@@ -21,11 +21,12 @@ def at_most(number: int, shown: str = "") -> Bounds:
 
 
 def check(policy: Policy, name: str = "shop.orders", **wished: Any) -> list[str]:
-    return said(check_limits(spec(name, **wished), policy, "prod"))
+    breaches = check_limits(spec(name, **wished), policy, "prod")
+    return said(breach.finding for breach in breaches)
 
 
 def rules(policy: Policy, **wished: Any) -> list[str]:
-    return [finding.rule for finding in check_limits(spec(**wished), policy, "prod")]
+    return [each.finding.rule for each in check_limits(spec(**wished), policy, "prod")]
 
 
 def own(*keys: str) -> dict[str, Location]:
@@ -69,13 +70,13 @@ def test_a_count_that_is_not_managed_has_no_limits() -> None:
 
 
 def test_what_a_profile_says_is_told_at_its_place() -> None:
-    (finding,) = check_limits(
+    (breach,) = check_limits(
         spec(partitions=13, fields={"partitions": ELSEWHERE}),
         Policy(partitions=at_most(12)),
         "prod",
     )
-    assert finding.where == ELSEWHERE
-    assert "partitions 13, which topics inherit, exceeds 12" in finding.what
+    assert breach.finding.where == ELSEWHERE
+    assert "partitions 13, which topics inherit, exceeds 12" in breach.finding.what
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def check(specs: list[TopicSpec], exempt: tuple[str, ...] = (), **most: int) -> 
         per_owner=MappingProxyType(most),
         exempt=MappingProxyType({"quota-per-owner": exempt}),
     )
-    return said(check_quotas(specs, policy, "prod"))
+    return said(breach.finding for breach in check_quotas(specs, policy, "prod"))
 
 
 SHOP = [

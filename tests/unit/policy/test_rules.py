@@ -22,7 +22,7 @@ def judge(*rules: PolicyRule) -> Judge:
 
 
 def ask(rule: PolicyRule, **wished: Any) -> list[str]:
-    return said(judge(rule).judge_spec(spec(**wished)))
+    return said(breach.finding for breach in judge(rule).judge_spec(spec(**wished)))
 
 
 def test_what_breaks_a_rule_is_told_on_the_line_that_the_rule_speaks_of() -> None:
@@ -48,7 +48,8 @@ def test_a_rule_is_asked_where_its_condition_holds() -> None:
 
 
 def test_no_answer_is_told_and_weighs_what_its_rule_does() -> None:
-    (finding,) = judge(replace(SMALL, severity=Severity.WARNING)).judge_spec(spec())
+    (breach,) = judge(replace(SMALL, severity=Severity.WARNING)).judge_spec(spec())
+    finding = breach.finding
     assert (finding.rule, finding.severity) == ("policy-rule-open", Severity.WARNING)
     assert str(finding) == (
         f"{HERE}: the rule small gives no answer for 'shop.orders': No matching overloads found : "
@@ -84,7 +85,7 @@ FOREIGN = {"owner": "web", "partitions": 3, "config": {"retention.ms": "1"}, "ab
 )
 def test_a_topic_that_is_to_go_breaks_a_rule_that_no_value_decides(check: str) -> None:
     rule = replace(SMALL, check=check)
-    asked = [finding.rule for finding in judge(rule).judge_spec(spec(**FOREIGN))]
+    asked = [each.finding.rule for each in judge(rule).judge_spec(spec(**FOREIGN))]
     assert asked == ["policy-rule"]
 
 

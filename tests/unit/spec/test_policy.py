@@ -102,6 +102,68 @@ def test_a_warning_lets_the_estate_pass(tmp_path: Path) -> None:
     assert "'a' breaks the rule loud: Nobody owns it" in finding.what
 
 
+SEVERITIES = """\
+version: 1
+policy:
+  name: {pattern: '[a-z.]+'}
+  owner: required
+  description: required
+  partitions: {max: 3}
+  replication_factor: {min: 3}
+  config:
+    deny: [segment.*]
+    require: [flush.ms]
+    ranges: {retention.ms: {max: 1d}, retention.bytes: {max: 1GiB}}
+  per_owner: {topics: 1, partitions: 3}
+  severity:
+    policy-name: note
+    policy-owner: note
+    policy-description: warning
+    policy-partitions: warning
+    policy-replication: warning
+    policy-config: {segment.ms: note}
+    policy-config-missing: {flush.ms: warning}
+    policy-config-value: {retention.ms: warning, retention.bytes: note}
+    quota-per-owner: {topics: note, partitions: warning}
+clusters: {prod: {}}
+"""
+BREAKS_ALL = """\
+topic: A
+partitions: 4
+replication_factor: 1
+config: {segment.ms: 1h, retention.ms: 2d, retention.bytes: 2GiB}
+---
+topic: b
+owner: me
+---
+topic: c
+owner: me
+"""
+
+
+def test_every_limit_has_a_severity_of_its_own(tmp_path: Path) -> None:
+    findings = load(tmp_path, BREAKS_ALL, SEVERITIES).findings
+    assert {(finding.rule, finding.severity) for finding in findings} == {
+        ("policy-name", Severity.NOTE),
+        ("policy-owner", Severity.NOTE),
+        ("policy-description", Severity.WARNING),
+        ("policy-partitions", Severity.WARNING),
+        ("policy-replication", Severity.WARNING),
+        ("policy-config", Severity.NOTE),
+        ("policy-config-missing", Severity.WARNING),
+        ("policy-config-value", Severity.WARNING),
+        ("policy-config-value", Severity.NOTE),
+        ("quota-per-owner", Severity.NOTE),
+        ("quota-per-owner", Severity.WARNING),
+    }
+
+
+def test_a_cluster_weighs_a_limit_of_the_estate_otherwise(tmp_path: Path) -> None:
+    strict = "{prod: {policy: {severity: {policy-partitions: error}}}}"
+    clusters = SEVERITIES.replace("{prod: {}}", strict)
+    assert refuse(tmp_path, BREAKS_ALL, clusters) == ["2 policy-partitions"]
+
+
 def test_an_estate_without_clusters_holds_to_its_policy(tmp_path: Path) -> None:
     clusters = "version: 1\npolicy: {owner: required}\n"
     assert refuse(tmp_path, "topic: a\n", clusters) == ["1 policy-owner"]
@@ -400,7 +462,7 @@ def test_the_examples_of_the_guide_are_read_as_they_stand(example: str, tmp_path
 
 
 def test_the_guide_names_every_fact() -> None:
-    assert len(EXAMPLES) == 9
+    assert len(EXAMPLES) == 10
     missing = [name for name in FACTS_OF_CHANGES if f"`{name}`" not in GUIDE]
     assert missing == []
 
