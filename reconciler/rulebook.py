@@ -160,6 +160,10 @@ _POLICY: tuple[Rule, ...] = (
     Rule("policy-expression-cost", "The evaluation of a rule takes little memory and work."),
     Rule("policy-pattern", "A pattern is a regular expression of RE2."),
     Rule("policy-pattern-linear", "A pattern can be matched in linear time."),
+    Rule("policy-baseline", "What the baseline of a policy exempts is reported, rule by rule."),
+    Rule("policy-baseline-form", "An entry of a baseline says once who breaks which limit."),
+    Rule("policy-baseline-stale", "A baseline exempts no more than what breaks a limit now."),
+    Rule("policy-baseline-reason", "Each entry of a baseline gives a reason."),
     Rule("policy-range", "A range is not empty: its minimum does not exceed its maximum."),
     Rule("config-not-offered", "Specs set only configs that the managed service supports."),
 )

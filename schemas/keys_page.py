@@ -1,4 +1,4 @@
-"""The page of keys: every key of a topic and of clusters.yaml, as it is declared."""
+"""The page of keys: every key of the files of an estate, as it is declared."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from reconciler.spec.declarations import Form, Forms, Key, list_keys
-from reconciler.spec.forms import ClustersDocument, TopicDocument
+from reconciler.spec.forms import ClustersDocument, ExemptionForm, TopicDocument
 
 HEAD = """\
 # Keys
 
-Generated from the code: every key of a topic and of clusters.yaml, its value, and what it is for.
+Generated from the code: every key of a topic, of clusters.yaml and of policy-baseline.yaml, its
+value, and what it is for.
 [estate.md](estate.md) and [policy.md](policy.md) explain how to use them. NAME is a name that you
 choose."""
 
@@ -23,6 +24,7 @@ def render_keys() -> str:
     _find_places(TopicDocument, "", places)
     places[ClustersDocument] = ["clusters.yaml"]
     _find_places(ClustersDocument, "", places)
+    places[ExemptionForm] = ["policy-baseline.yaml"]
     lines = [HEAD]
     for declared, (first, *others) in places.items():
         also = f" Also {', '.join(f'`{path}`' for path in others)}." if others else ""

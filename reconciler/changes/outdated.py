@@ -58,7 +58,12 @@ def _list_reasons(
     ]
     if other:
         yield f"asks for something else for {name_some(other)}"
-    loosened = [f"{path} ({how})" for path, how, _ in list_loosened(then.entry, entry)]
+    # A baseline shrinks often, and says nothing of topics whose specs are the same there.
+    loosened = [
+        f"{path} ({how})"
+        for path, how, _ in list_loosened(then.entry, entry)
+        if path != "policy.baseline"
+    ]
     if loosened:
         yield f"has tighter guards than this plan: {name_some(loosened)}"
     if plan.moves is not None or any(map(_places, plan.topics)):

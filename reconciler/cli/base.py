@@ -24,12 +24,15 @@ from reconciler.errors import (
 )
 from reconciler.model.cluster import SHORT
 from reconciler.spec.base import Base
+from reconciler.spec.baseline import BASELINE_FILE
 from reconciler.spec.changes import Changes, recall_clusters
 from reconciler.spec.documents import CLUSTERS_FILES, load_clusters
 
 _ID_LENGTHS = (40, 64)
 _FILE = re.compile(r"\$\{file:([^}]+)\}")
 """A reference to a secret in a file."""
+_SETTINGS = (*CLUSTERS_FILES, BASELINE_FILE)
+"""The files of an estate that limit its topics."""
 _PUT = "put the {} itself there"
 
 
@@ -42,11 +45,15 @@ def read_base(path: Path, ref: str) -> Base:
     checkout = open_checkout(path, "--base")
     refuse_submodule(checkout)
     commit = checkout.find_here(ref)
-    entry = find_clusters(checkout, commit)
-    if entry is None:
-        return Base(commit, load_clusters(None, ""))
-    content = checkout.read_entry(entry)
-    return Base(commit, load_clusters(content, show_path(f"{commit[:SHORT]}:{entry.path}")))
+    found = find_settings(checkout, commit)
+    read = [(b"", "") if entry is None else _read_entry(checkout, commit, entry) for entry in found]
+    (content, file), baseline = read
+    return Base(commit, load_clusters(content if found[0] else None, file, *baseline))
+
+
+def _read_entry(checkout: Checkout, commit: str, entry: Entry) -> tuple[bytes, str]:
+    """Return a file of a commit, and its name in messages."""
+    return checkout.read_entry(entry), show_path(f"{commit[:SHORT]}:{entry.path}")
 
 
 def find_changes(path: Path, clusters: Iterable[str], ref: str) -> Changes:
@@ -103,7 +110,7 @@ def read_branch(path: Path, cluster: str, ref: str) -> Changes:
     commit = checkout.find_here(ref)
     branch = Changes(ref, commit)
     try:
-        find_clusters(checkout, commit)
+        find_settings(checkout, commit)
     except SpecError as error:
         return replace(branch, everything=", ".join(found.what for found in error.findings))
     then = recall_clusters(checkout.read_estate(commit), [cluster])
@@ -116,7 +123,7 @@ def open_checkout(path: Path, option: str) -> Checkout:
     """Open the repository of an estate to read another commit of it, if no link leads there.
 
     Errors: UsageError without a repository; SpecError for each link of the repository on the path
-    of the estate, and for a clusters.yaml that is a link.
+    of the estate, and for a clusters.yaml or a baseline that is a link.
     """
     shown = show_path(str(path))
     findings = []
@@ -125,7 +132,7 @@ def open_checkout(path: Path, option: str) -> Checkout:
         way_out = f"{_PUT.format('directory')}, or name the one that it leads to"
         findings.append(Finding("base-link", what, way_out, Location(shown, 1)))
     for name in sorted(each.name for each in path.iterdir()) if path.is_dir() else ():
-        if name.lower() in CLUSTERS_FILES and (path / name).is_symlink():
+        if name.lower() in _SETTINGS and (path / name).is_symlink():
             what = f"{name} is a symbolic link, so its base is not that of what it says"
             where = Location(show_path(str(path), name), 1)
             findings.append(Finding("base-link", what, _PUT.format("file"), where))
@@ -147,19 +154,21 @@ def refuse_submodule(checkout: Checkout) -> None:
         raise SpecError([Finding("base-link", what, way_out, Location(shown, 1))])
 
 
-def find_clusters(checkout: Checkout, commit: str) -> Entry | None:
-    """Find the clusters.yaml that the estate has in a commit; its name is spelled as in an estate.
+def find_settings(checkout: Checkout, commit: str) -> tuple[Entry | None, Entry | None]:
+    """Find clusters.yaml and the baseline of a policy that the estate has in a commit.
 
-    Errors: SpecError if a link, a submodule or another kind of file is in its place, or two files.
+    The name of the first is spelled as in an estate. Errors: SpecError if a link, a submodule or
+    another kind of file is in the place of one, or two files.
     """
     short = commit[:SHORT]
     findings = [
         Finding("base-link", f"{what} at {short}", "merge a directory in its place first")
         for what in _list_turns(checkout, commit)
     ]
-    below = checkout.list_below(commit)
-    found = [entry for entry in below if Path(entry.path).name.lower() in CLUSTERS_FILES]
-    for entry in found:
+    below = [(Path(entry.path).name, entry) for entry in checkout.list_below(commit)]
+    found = [entry for name, entry in below if name.lower() in CLUSTERS_FILES]
+    baseline = next((entry for name, entry in below if name == BASELINE_FILE), None)
+    for entry in [*found, *filter(None, [baseline])]:
         if what := _say_kind(entry, "blob"):
             way_out = "merge the file itself in its place first"
             findings.append(Finding("base-link", f"{what} at {short}", way_out))
@@ -169,7 +178,7 @@ def find_clusters(checkout: Checkout, commit: str) -> Entry | None:
         findings.append(Finding("clusters-file", what, "merge the removal of all but one first"))
     if findings:
         raise SpecError(findings)
-    return found[0] if found else None
+    return found[0] if found else None, baseline
 
 
 def _list_turns(checkout: Checkout, commit: str) -> Iterator[str]:

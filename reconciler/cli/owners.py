@@ -23,6 +23,7 @@ from reconciler.errors import (
     escape_unprintable,
     show_path,
 )
+from reconciler.spec.baseline import BASELINE_FILE
 from reconciler.spec.documents import CLUSTERS_FILES, WrittenTopic
 from reconciler.styling import set_columns
 from reconciler.units import count
@@ -178,6 +179,8 @@ def _list_lines(
         found = (name for name in CLUSTERS_FILES if (estate / name).exists())
         clusters = checkout.inside / next(found, CLUSTERS_FILES[0])
         yield clusters.as_posix(), platform
+        if (estate / BASELINE_FILE).exists():
+            yield (checkout.inside / BASELINE_FILE).as_posix(), platform
         for name in PLATFORM_FILES:
             place = checkout.top / name
             if place.exists():

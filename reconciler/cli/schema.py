@@ -24,6 +24,12 @@ def _clusters() -> dict[str, Any]:
     return build_clusters_schema()
 
 
+def _baseline() -> dict[str, Any]:
+    from reconciler.spec.json_schema import build_baseline_schema
+
+    return build_baseline_schema()
+
+
 def _plan() -> dict[str, Any]:
     from reconciler.planfile.plan_document import PlanDocument
 
@@ -55,7 +61,14 @@ def _moves() -> dict[str, Any]:
 
 
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
-    {"topic": _topic, "clusters": _clusters, "plan": _plan, "snapshot": _snapshot, "moves": _moves}
+    {
+        "topic": _topic,
+        "clusters": _clusters,
+        "baseline": _baseline,
+        "plan": _plan,
+        "snapshot": _snapshot,
+        "moves": _moves,
+    }
 )
 """Every format by name. schemas/ holds each as `<name>.schema.json`."""
 

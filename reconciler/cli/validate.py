@@ -18,8 +18,8 @@ from reconciler.cli.findings import (
     render_sarif,
 )
 from reconciler.cli.options import Command, estate_argument
-from reconciler.cli.terminal import choose_paint, paint, print_annotations
-from reconciler.errors import Finding, SpecError
+from reconciler.cli.terminal import choose_paint, paint, print_annotations, print_note
+from reconciler.errors import Finding, SpecError, show_path
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -36,7 +36,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="How findings are shown.",
 )
-def command(estate: Path, form: str) -> int:
+@click.option(
+    "--write-baseline",
+    "writes",
+    is_flag=True,
+    help="First exempt what breaks the policy now, in policy-baseline.yaml; reasons are kept.",
+)
+def command(estate: Path, form: str, writes: bool) -> int:
     """Check every spec of ESTATE, a directory, without a cluster.
 
     Shows all mistakes at once, each with its place and how to fix it. Exits 1 if there is an error.
@@ -46,6 +52,8 @@ def command(estate: Path, form: str) -> int:
 
     loaded: Estate | None = None
     try:
+        if writes:
+            _write_baseline(estate)
         loaded = load_estate(estate)
         findings = loaded.findings
     except SpecError as error:
@@ -56,6 +64,21 @@ def command(estate: Path, form: str) -> int:
         print_annotations(annotate_findings(findings))
     click.echo(_render(form, findings, loaded), color=True)
     return 0 if loaded else 1
+
+
+def _write_baseline(estate: Path) -> None:
+    """Write the baseline, and say what changed in it. Errors: SpecError, with nothing written."""
+    from reconciler.api.baseline import write_baseline
+    from reconciler.spec.baseline import BASELINE_FILE
+
+    try:
+        drafted = write_baseline(estate)
+    except SpecError:
+        print_note("no baseline was written: first fix these errors, which are not of the policy")
+        raise
+    file = show_path(str(estate), BASELINE_FILE)
+    changed = f"{drafted.added:,} added, {drafted.removed:,} removed"
+    print_note(f"{file}: {count(drafted.entries, 'exemption')}, {changed}")
 
 
 def _render(form: str, findings: Sequence[Finding], estate: Estate | None) -> str:

@@ -49,6 +49,8 @@ def concerns(note: Finding, plan: Plan) -> bool:
     match note.rule:
         case "document-kind" | "topic-not-managed":
             return False  # a document that no plan has a topic of
+        case "policy-baseline":
+            return False  # the same in every plan
         case "kafka-version-newer" | "kafka-version-older":
             return False  # `entry.notes` repeats these for the cluster
         case "cluster-rights":  # hidden topics matter only to placement: their load is unknown

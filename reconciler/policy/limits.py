@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location
 from reconciler.policy.breaches import Breach
-from reconciler.policy.policy import BrokenLimit
+from reconciler.policy.policy import Bounds, BrokenLimit, Limit, Policy
 from reconciler.units import describe_value
 
 if TYPE_CHECKING:
     from reconciler.model.cluster import TopicSpec
-    from reconciler.policy.policy import Bounds, Limit, Policy
 
 _MIN_INSYNC = "min.insync.replicas"
 _COUNTS = {"partitions": "policy-partitions", "replication_factor": "policy-replication"}
@@ -26,7 +25,7 @@ _ALREADY = {
 }
 """Ways out for live topics: no plan removes partitions or moves replicas, so an edit of the spec
 does not help them."""
-_Broken = tuple[Finding, str, str, "Bounds | None"]
+_Broken = tuple[Finding, str, str, Bounds | None]
 """A finding, the limit of its rule, and the value and the range that it is about."""
 _WORDS = {"owner": "the team that answers for it", "description": "what a record of it says"}
 

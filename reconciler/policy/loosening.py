@@ -8,7 +8,16 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from reconciler.errors import Severity
-from reconciler.policy.policy import Bounds, Limit, Policy, PolicyRule
+from reconciler.policy.baseline import is_worse
+from reconciler.policy.policy import (
+    Baseline,
+    Bounds,
+    BrokenLimit,
+    Limit,
+    Policy,
+    PolicyRule,
+)
+from reconciler.units import count, describe_value
 
 NAMED = 5
 """The number of words of a list to name; the others are counted."""
@@ -47,6 +56,7 @@ def compare_policies(then: Policy, now: Policy) -> Iterator[LoosePart]:
             )
     yield from _compare_lists(then, now)
     yield from _compare_severities(then, now)
+    yield from _compare_baselines(then, now)
     for noun, most in then.per_owner.items():
         if (allowed := now.per_owner.get(noun)) is None or allowed > most:
             how = f"{most:,} → {'no limit' if allowed is None else f'{allowed:,}'}"
@@ -87,6 +97,34 @@ def _compare_severities(then: Policy, now: Policy) -> Iterator[LoosePart]:
             path = f"severity.{rule}.{limit}" if limit else f"severity.{rule}"
             part = Policy(severity=MappingProxyType({(rule, limit): before}))
             yield LoosePart(path, f"{before} → {after}", part)
+
+
+def _compare_baselines(then: Policy, now: Policy) -> Iterator[LoosePart]:
+    """Yield once what only the baseline of `now` exempts from limits that `then` has."""
+    before = then.baseline.values if then.baseline else {}
+    after = now.baseline.values if now.baseline else {}
+    looser = [
+        broken
+        for broken, value in after.items()
+        if then.limits(broken.rule, broken.limit)
+        and (
+            broken not in before
+            or is_worse(broken.limit, value, before[broken], then.bound(broken))
+        )
+    ]
+    if looser:
+        held = {broken: value for broken, value in after.items() if broken not in looser}
+        held |= {broken: before[broken] for broken in looser if broken in before}
+        named = (_name_exemption(broken, after[broken]) for broken in looser)
+        how = f"{count(len(looser), 'exemption')} more or wider: {name_some(named)}"
+        part = Policy(baseline=Baseline(MappingProxyType(held)))
+        yield LoosePart("baseline", how, part)
+
+
+def _name_exemption(broken: BrokenLimit, value: str) -> str:
+    who = broken.who or "the topics without an owner"
+    shown = describe_value(broken.limit, value) if value else ""
+    return f"{who} ({' '.join(filter(None, [broken.rule, broken.limit, shown]))})"
 
 
 def _compare_bounds(then: Bounds | None, now: Bounds | None) -> Iterator[tuple[str, str, Bounds]]:

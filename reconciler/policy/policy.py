@@ -67,7 +67,18 @@ class BrokenLimit(NamedTuple):
     limit: str = ""
 
 
-def _nothing() -> Mapping[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The limits that were broken before, each with the value at that time.
+
+    `everything`: it exempts every breach, so that all of them can be listed.
+    """
+
+    values: Mapping[BrokenLimit, str]
+    everything: bool = False
+
+
+def _nothing() -> Mapping[Any, Any]:
     return MappingProxyType({})
 
 
@@ -92,7 +103,7 @@ class Policy:
     `per_owner` limits what all topics of an owner ask for together: topics, partitions, replicas.
     `exempt` holds patterns of topic names, by the id of the rule that does not apply to them.
     `severity` holds severities by the id of a rule and one of its limits: a config, a count of a
-    quota, or "" for the others of the rule.
+    quota, or "" for the others of the rule. `baseline` exempts what broke a limit before.
     """
 
     name: NamePattern | None = None
@@ -108,6 +119,7 @@ class Policy:
     per_owner: Mapping[str, int] = field(default_factory=_nothing)
     exempt: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
     severity: Mapping[tuple[str, str], Severity] = field(default_factory=_nothing)
+    baseline: Baseline | None = None
     rules: Mapping[str, PolicyRule] = field(default_factory=_nothing)
 
     def spares(self, rule: str, topic: str) -> bool:
@@ -118,6 +130,21 @@ class Policy:
         """Return the severity of a limit: its own, that of its rule, or error."""
         own = self.severity.get((rule, limit))
         return own or self.severity.get((rule, ""), Severity.ERROR)
+
+    def bound(self, broken: BrokenLimit) -> Bounds | None:
+        """Return the range that a limit is; None if it is another kind of limit."""
+        match broken.rule:
+            case "policy-partitions":
+                return self.partitions
+            case "policy-replication":
+                return self.replication_factor
+            case "policy-config-value":
+                return self.ranges.get(broken.limit)
+            case "quota-per-owner" if broken.limit in self.per_owner:
+                most = self.per_owner[broken.limit]
+                return Bounds(most=Limit(most, str(most)))
+            case _:
+                return None
 
     def limits(self, rule: str, limit: str = "") -> bool:
         """Return whether a rule has a limit: a config, a count or a rule in CEL, or "" for any."""

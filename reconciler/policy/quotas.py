@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location
 from reconciler.policy.breaches import Breach
-from reconciler.policy.policy import Bounds, BrokenLimit, Limit
+from reconciler.policy.policy import BrokenLimit, Policy
 
 if TYPE_CHECKING:
     from reconciler.model.cluster import TopicSpec
-    from reconciler.policy.policy import Policy
 
 RULE = "quota-per-owner"
 TOPICS_NAMED = 5
@@ -46,11 +45,12 @@ def check_quotas(specs: Iterable[TopicSpec], policy: Policy, cluster: str) -> It
             asked = sum(map(_ASKED[noun], topics))
             if asked > most:
                 finding = _refuse(owner, topics, noun, (asked, most), cluster)
+                broken = BrokenLimit(RULE, owner, noun)
                 yield Breach(
                     replace(finding, severity=policy.weigh(RULE, noun)),
-                    BrokenLimit(RULE, owner, noun),
+                    broken,
                     str(asked),
-                    Bounds(most=Limit(most, str(most))),
+                    policy.bound(broken),
                 )
 
 

@@ -113,7 +113,7 @@ def recall_clusters(
     if not documents.clusters.readable:
         return None
     written = documents.clusters
-    entries = list_entries(written.document, written.table, written.file)
+    entries = list_entries(written.document, written.table, written.file, documents.exemptions)
     resolver = Resolver(documents, entries)
     return {
         name: ClusterThen(entries[name], {s.name: s for s in resolver.resolve_specs(name)})

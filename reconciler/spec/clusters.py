@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model.cluster import Guards
 from reconciler.model.moves import MovePolicy
-from reconciler.policy.policy import Bounds, Policy, lay_policy
+from reconciler.policy.policy import Baseline, Bounds, Policy, lay_policy
+from reconciler.spec.baseline import WrittenExemption
 from reconciler.spec.configs import Catalogue, choose_catalogue
 from reconciler.spec.forms import ClustersDocument, make_move_policy, make_policy
 from reconciler.spec.values import YamlMap, YamlText
@@ -122,10 +123,16 @@ def _check_range(
     yield Finding("policy-range", what, way_out, written[key].where)
 
 
-def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[str, ClusterEntry]:
+def list_entries(
+    document: ClustersDocument,
+    table: YamlMap,
+    file: str,
+    exemptions: Sequence[WrittenExemption] = (),
+) -> dict[str, ClusterEntry]:
     """List the clusters of a document by name. The sandbox is always one of them.
 
     `table` holds the locations in `file`. Omitted values come from the top level of the document.
+    `exemptions` are those of the baseline next to it.
     """
     policy, owns, owners = make_policy(document.policy), document.owns, document.owners
     sandbox = ClusterEntry(SANDBOX, Location(file, 1), policy=policy, owns=owns, owners=owners)
@@ -162,7 +169,19 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
             notes=_note_version(form.kafka_version),
             stages=tuple(tuple(map(str, stage)) for stage in document.stages),
         )
-    return entries
+    return {name: _exempt(entry, exemptions) for name, entry in entries.items()}
+
+
+def _exempt(entry: ClusterEntry, exemptions: Sequence[WrittenExemption]) -> ClusterEntry:
+    """Return a cluster with its part of a baseline; the sandbox has all of it."""
+    if not exemptions:
+        return entry
+    # An earlier entry holds if the same is exempt twice, which is an error.
+    ours = [each for each in exemptions if entry.name == SANDBOX or each.applies(entry.name)]
+    values = {each.broken: each.value for each in reversed(ours)}
+    policy = replace(entry.policy, baseline=Baseline(MappingProxyType(values)))
+    fields = {**entry.fields, "policy.baseline": Location(exemptions[0].where.file, 1)}
+    return replace(entry, policy=policy, fields=MappingProxyType(fields))
 
 
 def _list_places(table: YamlMap, keys: Iterable[str] = (), above: str = "") -> dict[str, Location]:

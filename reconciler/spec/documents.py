@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.errors import Finding, Location, Severity, SpecError, show_path
+from reconciler.spec.baseline import BASELINE_FILE, WrittenExemption, read_baseline
 from reconciler.spec.clusters import ClusterEntry, check_ranges, list_entries
 from reconciler.spec.declarations import check_form
 from reconciler.spec.forms import ClustersDocument, Layer, TopicDocument
@@ -86,6 +87,7 @@ class Documents:
     clusters: ClustersFile
     topics: tuple[WrittenTopic, ...]
     findings: tuple[Finding, ...]
+    exemptions: tuple[WrittenExemption, ...] = ()
 
 
 def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents:
@@ -114,26 +116,47 @@ def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents
         clusters, found = _read_clusters(files[chosen], clusters.file)
         findings += found
     topics: list[WrittenTopic] = []
+    exemptions: tuple[WrittenExemption, ...] = ()
     for path in paths:
         content = files[path]
-        if isinstance(content, bytes) and path not in named:
+        if isinstance(content, bytes) and path == BASELINE_FILE:
+            exemptions, found = read_baseline(content, show_path(root, path))
+            findings += found
+        elif isinstance(content, bytes) and _is_baseline(path):
+            what = (
+                f"{path.rpartition('/')[2]} is not at the top of the estate, or spelled otherwise"
+            )
+            way_out = f"move what it says into {show_path(root, BASELINE_FILE)}"
+            where = Location(show_path(root, path), 1)
+            findings.append(Finding("policy-baseline-form", what, way_out, where))
+        elif isinstance(content, bytes) and path not in named:
             written, found = _read_topics(content, show_path(root, path))
             topics += written
             findings += found
-    return Documents(clusters, tuple(topics), tuple(findings))
+    return Documents(clusters, tuple(topics), tuple(findings), exemptions)
 
 
-def load_clusters(content: bytes | None, file: str) -> dict[str, ClusterEntry]:
+def _is_baseline(path: str) -> bool:
+    """Return whether a path ends in the name of a baseline; case and suffix do not matter."""
+    name = path.rpartition("/")[2].lower()
+    return name.rpartition(".")[0] == BASELINE_FILE.rpartition(".")[0]
+
+
+def load_clusters(
+    content: bytes | None, file: str, baseline: bytes = b"", baseline_file: str = ""
+) -> dict[str, ClusterEntry]:
     """Read a clusters.yaml from outside the estate, such as the one of another commit.
 
-    None is that of an estate without one. Errors: SpecError with every error in it.
+    None is that of an estate without one. `baseline` is the file next to it.
+    Errors: SpecError with every error in them.
     """
-    if content is None:
-        return list_entries(ClustersFile(file).document, YamlMap(), file)
-    clusters, findings = _read_clusters(content, file)
-    if findings:
-        raise SpecError(findings)
-    return list_entries(clusters.document, clusters.table, clusters.file)
+    clusters, findings = ClustersFile(file), list[Finding]()
+    if content is not None:
+        clusters, findings = _read_clusters(content, file)
+    exemptions, found = read_baseline(baseline, baseline_file)
+    if findings or found:
+        raise SpecError([*findings, *found])
+    return list_entries(clusters.document, clusters.table, clusters.file, exemptions)
 
 
 def _read_clusters(content: bytes | Finding, file: str) -> tuple[ClustersFile, list[Finding]]:

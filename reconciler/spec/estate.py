@@ -15,7 +15,10 @@ from types import MappingProxyType
 
 from reconciler.errors import Finding, Location, Severity, SpecError, show_path, sort_findings
 from reconciler.model.cluster import TopicSpec
+from reconciler.policy.breaches import Breach
+from reconciler.policy.policy import Baseline, BrokenLimit
 from reconciler.spec.base import Base, hold_guards
+from reconciler.spec.baseline import WrittenExemption, check_baseline
 from reconciler.spec.clusters import SANDBOX, ClusterEntry, list_entries
 from reconciler.spec.configs import Catalogue
 from reconciler.spec.documents import Documents, WrittenTopic, read_documents
@@ -38,24 +41,33 @@ def parse_estate(
     base: Base | None = None,
     *,
     is_draft: bool = False,
+    exempts_all: bool = False,
 ) -> Estate:
     """Read, check and resolve an estate: its YAML files by their path in it.
 
     `root` is the path of the estate in locations. A finding instead of bytes says why a file could
     not be read. `base` is what the estate is a request to: its guards hold if it asks for this.
-    `is_draft`: it is still being written, and a topic may lack its counts.
+    `is_draft`: it is still being written, and a topic may lack its counts. `exempts_all`: nothing
+    that breaks the policy is an error, and all of it is in `exempt`, as if a baseline had it.
     Errors: SpecError, with all errors of the estate.
     """
     # 1. Texts become documents.
     documents = read_documents(files, root)
     clusters = documents.clusters
     findings, resolved = [*documents.findings], {}
+    exempt: dict[str, tuple[Breach, ...]] = {}
     # 2. clusters.yaml becomes one entry per cluster.
-    entries = list_entries(clusters.document, clusters.table, clusters.file)
+    written = documents.exemptions
+    entries = list_entries(clusters.document, clusters.table, clusters.file, written)
     loosened: dict[str, tuple[Finding, ...]] = {}
     if base is not None:
         for name, entry in entries.items():
             entries[name], loosened[name] = hold_guards(base, entry)
+    if exempts_all:
+        everything = Baseline(MappingProxyType({}), everything=True)
+        for name, entry in entries.items():
+            policy = replace(entry.policy, baseline=everything)
+            entries[name] = replace(entry, policy=policy)
     checked = _list_checked(documents)
     # 3. Topics become one spec per cluster. With errors in clusters.yaml, clusters and profiles may
     # be missing from the entries, and topics would get findings for that.
@@ -72,6 +84,13 @@ def parse_estate(
         findings += _say_once(each, clusters.file)
         findings += (found for name in checked for found in check_moving(entries[name]))
         findings += resolver.check_unused(frozenset(checked))
+        on = (cluster for each in written for cluster in each.clusters or ())
+        findings += (refuse_cluster(n, entries, n.where) for n in on if n not in entries)
+        exempt = {name: resolved[name].exempt for name in checked}
+        if not exempts_all:
+            findings += check_baseline(
+                written, exempt, {n: _list_held(entries[n]) for n in checked}
+            )
     if not documents.topics and not findings:
         what, way_out = "the estate has no topics", "there is nothing to do"
         where = Location(show_path(root), 1)
@@ -81,7 +100,7 @@ def parse_estate(
     findings = list(_recognise_templates(findings, by_path))
     _raise_errors(findings, [found for name in loosened for found in loosened[name]])
     specs = {cluster: found.specs for cluster, found in resolved.items()}
-    return Estate(documents, entries, resolver, specs, findings, loosened)
+    return Estate(documents, entries, resolver, specs, findings, loosened, exempt)
 
 
 class Estate:
@@ -92,7 +111,8 @@ class Estate:
     in the order in which a merge reaches them; without `stages` in clusters.yaml, all are one
     stage, and `staged` is false. `audit` holds the limits of an audit of the fleet.
     `owns` is the default for clusters that do not set their own `owns`. `loosened` holds a
-    warning for each guard of a cluster that is looser than at the base.
+    warning for each guard of a cluster that is looser than at the base. `exempt` holds what the
+    baseline exempts of the policy by cluster, and `exemptions` its entries.
     """
 
     def __init__(
@@ -103,6 +123,7 @@ class Estate:
         specs: dict[str, tuple[TopicSpec, ...]],
         findings: Collection[Finding],
         loosened: Mapping[str, tuple[Finding, ...]] = MappingProxyType({}),
+        exempt: Mapping[str, tuple[Breach, ...]] = MappingProxyType({}),
     ) -> None:
         document = documents.clusters.document
         self.clusters: Mapping[str, ClusterEntry] = MappingProxyType(dict(entries))
@@ -119,6 +140,8 @@ class Estate:
         self.written: tuple[WrittenTopic, ...] = documents.topics
         self.findings = sort_findings(findings)
         self.loosened = MappingProxyType(dict(loosened))
+        self.exempt = MappingProxyType(dict(exempt))
+        self.exemptions: tuple[WrittenExemption, ...] = documents.exemptions
         self._clusters_file = documents.clusters.file
         self._resolver = resolver
         self._specs = specs
@@ -145,10 +168,15 @@ class Estate:
             where = Location(self._clusters_file, 1)
             raise SpecError([refuse_cluster(cluster, self.clusters, where)])
         if cluster not in self._specs:  # the sandbox, if no document names it
-            specs, findings = self._resolver.resolve(cluster)
+            specs, findings, _ = self._resolver.resolve(cluster)
             _raise_errors(findings)
             self._specs[cluster] = specs
         return self._specs[cluster]
+
+
+def _list_held(entry: ClusterEntry) -> Mapping[BrokenLimit, str]:
+    """Return the values of a baseline that hold on a cluster."""
+    return {} if entry.policy.baseline is None else entry.policy.baseline.values
 
 
 def _list_checked(documents: Documents) -> list[str]:

@@ -129,6 +129,30 @@ class PolicyForm:
     rules: Mapping[str, RuleForm] = tables(keys.KEY, RuleForm, "Custom rules in CEL, by name.")
 
 
+@form
+class ExemptionForm:
+    """An entry of policy-baseline.yaml: a topic that broke a limit before it was introduced.
+
+    Or an owner that exceeded a quota.
+    """
+
+    topic: YamlText | None = key(TEXT, "Name of the topic. A quota has owner instead.")
+    owner: YamlText | None = key(
+        TEXT, "Owner that exceeds a quota. Default: the topics without an owner."
+    )
+    rule: str = key(policy_keys.BASELINED, "Id of the rule.", asks="policy-partitions")
+    limit: YamlText | None = key(
+        TEXT, "Which limit of the rule: a config, a count of per_owner, or the name in rules."
+    )
+    value: YamlText | None = key(
+        policy_keys.KNOWN_VALUE, "Value at that time. One that is worse is not exempt."
+    )
+    clusters: tuple[YamlText, ...] | None = key(
+        keys.CLUSTER_NAMES, "Clusters on which it is exempt. Default: every cluster."
+    )
+    reason: YamlText | None = key(policy_keys.REASON, "Why this may stay, written by a person.")
+
+
 def make_policy(read: PolicyForm) -> Policy:
     """Make the policy from a form without errors."""
     config, name, per_owner = read.config, None, read.per_owner

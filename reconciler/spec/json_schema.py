@@ -21,7 +21,7 @@ from reconciler.spec.config_docs import Dimension
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.declarations import Form, Forms, Key, list_keys
 from reconciler.spec.fields import Kind, Schema
-from reconciler.spec.forms import ClustersDocument, Override, TopicDocument
+from reconciler.spec.forms import ClustersDocument, ExemptionForm, Override, TopicDocument
 from reconciler.spec.keys import CLIENT, CONFIG
 from reconciler.spec.scalars import RECORD_FORMAT, limits
 
@@ -44,6 +44,11 @@ def build_topic_schema() -> Schema:
 def build_clusters_schema() -> Schema:
     """Return the schema of clusters.yaml."""
     return build_schema(ClustersDocument, "The clusters of an estate")
+
+
+def build_baseline_schema() -> Schema:
+    """Return the schema of an entry of policy-baseline.yaml."""
+    return build_schema(ExemptionForm, "An exemption from the policy of an estate")
 
 
 def build_schema(declared: type[Any], title: str) -> Schema:

@@ -244,7 +244,7 @@ def _read_exemption(rule: YamlText, value: YamlValue) -> tuple[str, ...]:
     return tuple(map(str, fields.read_patterns(value, str(rule))))
 
 
-_QUOTAS = ("topics", "partitions", "replicas")
+QUOTAS = ("topics", "partitions", "replicas")
 
 
 def _read_severities(
@@ -274,8 +274,8 @@ def _read_severity(
     for limit, item in value.entries():
         if rule != "quota-per-owner":
             _check_config_pattern(limit, offered.union(every_key()))
-        elif limit not in _QUOTAS:
-            way_out = suggest(limit, _QUOTAS) or f"the keys here are {', '.join(_QUOTAS)}"
+        elif limit not in QUOTAS:
+            way_out = suggest(limit, QUOTAS) or f"the keys here are {', '.join(QUOTAS)}"
             what = f"unknown key {quote(limit)} under {rule}"
             raise field_error("key-unknown", limit.where, what, way_out)
         read[str(rule), str(limit)] = SEVERITY.read(item, str(limit))
@@ -309,3 +309,18 @@ EXEMPTIONS = Kind(
     },
     "map of rules to names and patterns, such as `{policy-name: [legacy.*]}`",
 )
+
+BASELINED = choice(*SPARED, "policy-rule")
+
+
+def _read_known_value(value: YamlValue, name: str) -> YamlText:
+    """Read the value that broke a limit: any text, number or flag."""
+    if isinstance(value, YamlText) and value.tag != "null":
+        return value
+    raise fields.refuse_form(value, name, "one value", f"write {name}: 60")
+
+
+KNOWN_VALUE = Kind(
+    _read_known_value, {"type": ["string", "number", "boolean"]}, "text, number or flag"
+)
+REASON = Kind(partial(fields.read_text, empty=True), {"type": "string"}, "text")

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from reconciler.errors import Finding, Location
 from reconciler.model.cluster import Assignment, TopicSpec
+from reconciler.policy.baseline import settle
+from reconciler.policy.breaches import Breach
 from reconciler.policy.quotas import check_quotas
 from reconciler.spec.acknowledgements import Acknowledged
 from reconciler.spec.assignment import list_row_places
@@ -41,10 +43,11 @@ _FLAT = (*_COUNTS, "rack_aware", "gradual", "state", "acknowledge", "assignment"
 
 
 class Resolved(NamedTuple):
-    """The topics of one cluster, sorted by name, and their findings."""
+    """The topics of one cluster, sorted by name, their findings, and what the baseline exempts."""
 
     specs: tuple[TopicSpec, ...]
     findings: tuple[Finding, ...]
+    exempt: tuple[Breach, ...]
 
 
 class Resolver:
@@ -75,7 +78,7 @@ class Resolver:
         entry = self._entries[cluster]
         configs = self._choose_reader(entry)
         engine = PolicyEngine(entry, configs.catalogue)
-        specs, findings = [], list(engine.findings)
+        specs, findings, exempt = [], list(engine.findings), list[Breach]()
         read = [*inherited]
         for topic in self._list_topics(cluster):
             own = self._list_own(topic, cluster)
@@ -84,17 +87,20 @@ class Resolver:
             read += own
             if not topic.partial:
                 findings += [*check_spec(spec, cluster), *configs.check_together(spec, cluster)]
-                findings += engine.check(spec)
+                found, spared = engine.check(spec)
+                findings += found
+                exempt += spared
                 findings += () if self._table or self._is_draft else check_counts(spec)
         specs.sort(key=lambda spec: spec.name)
         findings += configs.check(read)
         findings += check_cluster_topics(specs, entry.ignore, cluster)
         every = {spec.name: spec for spec in specs}.values()
-        findings += [breach.finding for breach in check_quotas(every, entry.policy, cluster)]
+        found, spared = settle(check_quotas(every, entry.policy, cluster), entry.policy)
+        findings += found
         findings += check_owned(specs, entry.owns, cluster)
         named = (topic.document.owner for topic in self._list_topics(cluster))
         findings += check_declared((owner for owner in named if owner is not None), entry.owners)
-        return Resolved(tuple(specs), tuple(findings))
+        return Resolved(tuple(specs), tuple(findings), (*exempt, *spared))
 
     def resolve_specs(self, cluster: str) -> Iterator[TopicSpec]:
         """Resolve the topics of a cluster without any check."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import chain
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model.cluster import TopicSpec
 from reconciler.model.moves import MoveKind
+from reconciler.policy.baseline import Settled, settle
 from reconciler.policy.facts import PolicyCluster
 from reconciler.policy.limits import check_limits
 from reconciler.policy.quotas import check_quotas
@@ -259,12 +261,11 @@ class PolicyEngine:
         self.judge = Judge(rules, cluster, catalogue.interpret)
         self.findings = tuple(self.judge.findings)
 
-    def check(self, spec: TopicSpec) -> Iterator[Finding]:
-        """Return every violation of the policy in a resolved spec."""
+    def check(self, spec: TopicSpec) -> Settled:
+        """Return the violations of the policy in a resolved spec, and what the baseline exempts."""
         limited = check_limits(spec, self._entry.policy, self._entry.name)
-        yield from (breach.finding for breach in limited)
-        yield from (breach.finding for breach in self.judge.judge_spec(spec))
-        yield from self._check_offered(spec)
+        settled = settle(chain(limited, self.judge.judge_spec(spec)), self._entry.policy)
+        return Settled((*settled.findings, *self._check_offered(spec)), settled.exempt)
 
     def allows(self, spec: TopicSpec) -> bool:
         """Return whether validation accepts a spec, such as the result of a way out."""
@@ -272,17 +273,17 @@ class PolicyEngine:
             *check_name(spec.name, None),
             *check_spec(spec, self._entry.name),
             *self._catalogue.check_together(spec.config, spec.where),
-            *self.check(spec),
+            *self.check(spec).findings,
             *self._check_quota(spec),
         ]
         errors = any(finding.severity is Severity.ERROR for finding in findings)
         return self._entry.manages(spec.name) and not errors
 
-    def _check_quota(self, spec: TopicSpec) -> Iterator[Finding]:
+    def _check_quota(self, spec: TopicSpec) -> tuple[Finding, ...]:
         """Check the quota of the owner of a spec that replaces the one of its name."""
         others = (s for s in self._specs if s.owner == spec.owner and s.name != spec.name)
         asked = check_quotas([*others, spec], self._entry.policy, self._entry.name)
-        return (breach.finding for breach in asked)
+        return settle(asked, self._entry.policy).findings
 
     def _check_offered(self, spec: TopicSpec) -> Iterator[Finding]:
         offered = self._entry.known_configs

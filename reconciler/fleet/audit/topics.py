@@ -238,11 +238,13 @@ def _expect(estate: Estate, cluster: str) -> tuple[Any, ...]:
     if entry is None:
         return (cluster, translate_globs("*"), translate_globs(()), translate_globs(()), *_NOTHING)
     bounds = entry.policy.replication_factor
+    baseline = entry.policy.baseline.values if entry.policy.baseline else ()
+    older = (str(broken.who) for broken in baseline if broken.rule == "policy-replication")
     return (
         cluster,
         translate_globs(entry.owns or "*"),
         translate_globs(entry.ignore),
-        translate_globs(entry.policy.exempt.get("policy-replication", ())),
+        translate_globs([*entry.policy.exempt.get("policy-replication", ()), *older]),
         None if bounds is None or bounds.least is None else int(bounds.least.number),
         # For topics without a file: the factor that a topic without a profile inherits.
         estate.inherit(cluster, None, choose_catalogue(None)).replication_factor,

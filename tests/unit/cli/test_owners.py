@@ -76,6 +76,13 @@ def test_the_platform_owns_clusters_and_workflows_last_and_the_rest_first(
     ]
 
 
+def test_the_platform_owns_what_is_exempt_from_the_policy(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("topics/policy-baseline.yaml").write_text("")
+    assert "/topics/policy-baseline.yaml @acme/platform" in lines(capsys, *PLATFORM)
+
+
 @pytest.mark.parametrize("host", [(), ("--host", "gitlab")])
 def test_the_platform_owns_the_files_that_gitlab_reads_before_this_one(
     repository: Repository, capsys: pytest.CaptureFixture[str], host: tuple[str, ...]

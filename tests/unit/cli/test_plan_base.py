@@ -207,3 +207,102 @@ def test_without_git_there_is_no_base(
     Path("topics").mkdir()
     assert run(PLAN) == 64
     assert "leave out --base" in capsys.readouterr().err
+
+
+POLICY = CLUSTERS.replace("{max_changed: 30%FROM}", "{FROM}") + "policy: {partitions: {max: 3}}\n"
+ENTRY = "topic: {}\nrule: policy-partitions\nvalue: {}\nreason: It is older.\n"
+SAID_OF_BASELINE = (
+    "topics/policy-baseline.yaml:1: the request loosens policy.baseline of prod: 2 exemptions more "
+    "or wider: t0 (policy-partitions 6), t2 (policy-partitions 4)"
+)
+
+
+def start_baseline(repository: Repository, guard: str = "") -> None:
+    """Let a topic of main be exempt from the policy, and go to the branch of a request."""
+    repository.git("switch", "-q", "main")
+    Path("topics/policy-baseline.yaml").write_text(ENTRY.format("t0", 5))
+    clusters = POLICY.replace("FROM", guard)
+    repository.commit(clusters=clusters, a="topic: t0\npartitions: 5\n---\ntopic: t2\n")
+    repository.git("branch", "-f", "work", "main")
+    repository.git("switch", "-q", "work")
+
+
+def widen_baseline(repository: Repository) -> None:
+    """Exempt one more topic, and another one for more than it had."""
+    entries = [ENTRY.format("t0", 6), ENTRY.format("t2", 4)]
+    Path("topics/policy-baseline.yaml").write_text("---\n".join(entries))
+    repository.commit(a="topic: t0\npartitions: 6\n---\ntopic: t2\npartitions: 4\n")
+
+
+def test_a_baseline_does_not_grow_unnoticed(
+    start: Callable[[str], Repository], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = start("")
+    start_baseline(made)
+    widen_baseline(made)
+    assert run(PLAN) == 0
+    assert f"warning: {SAID_OF_BASELINE}; it holds once this is merged" in capsys.readouterr().out
+    assert run([*PLAN, "--format", "markdown"]) == 0
+    assert (
+        "> [!CAUTION]\n> - **The request loosens policy.baseline of prod: 2 exemptions more or "
+        "wider: t0 (policy-partitions 6), t2 (policy-partitions 4).**"
+    ) in capsys.readouterr().out
+
+
+def test_the_baseline_of_the_base_holds_if_it_asks_for_that(
+    start: Callable[[str], Repository], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = start("")
+    start_baseline(made, "from: base")
+    widen_baseline(made)
+    assert run(PLAN) == 1
+    said = capsys.readouterr().err
+    assert "partitions 6 exceeds 3" in said
+    assert "(the baseline exempts 5)" in said
+    assert "partitions 4 exceeds 3" in said
+    assert SAID_OF_BASELINE.removeprefix("topics/policy-baseline.yaml:1: ") in said
+    assert "this plan uses the guard of " in said
+    assert run(["validate"]) == 0  # which checks what is written
+
+
+@pytest.mark.parametrize("guard", ["", "from: base"])
+def test_a_smaller_baseline_holds_at_once_and_is_no_danger(
+    guard: str, start: Callable[[str], Repository], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = start("")
+    start_baseline(made, guard)
+    Path("topics/policy-baseline.yaml").unlink()
+    made.commit(a="topic: t0\npartitions: 3\n")
+    assert run([*PLAN, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["alerts"] == []
+    made.commit(a="topic: t0\npartitions: 5\n")
+    assert run(PLAN) == 1
+
+
+def test_a_policy_can_come_with_its_baseline(
+    start: Callable[[str], Repository], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = start(", from: base")
+    Path("topics/policy-baseline.yaml").write_text(ENTRY.format("t0", 5))
+    text = CLUSTERS.replace("FROM", ", from: base") + "policy: {partitions: {max: 3}}\n"
+    made.commit(clusters=text, a="topic: t0\npartitions: 5\n")
+    assert run([*PLAN, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["alerts"] == []
+
+
+def test_no_link_decides_what_the_base_exempts(
+    start: Callable[[str], Repository], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = start("")
+    start_baseline(made)
+    place = Path("topics/policy-baseline.yaml")
+    place.rename("topics/other.txt")
+    place.symlink_to("other.txt")
+    assert run(PLAN) == 1
+    assert "policy-baseline.yaml is a symbolic link" in capsys.readouterr().err
+    made.commit()
+    made.git("branch", "-f", "main", "work")
+    place.unlink()
+    place.write_text(ENTRY.format("t0", 5))
+    assert run(PLAN) == 1
+    assert "policy-baseline.yaml is a symbolic link at " in capsys.readouterr().err
