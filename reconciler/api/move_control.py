@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from reconciler.kafka.lock import Waiting
     from reconciler.model.moves import MovesReading
     from reconciler.model.plan import Plan
+    from reconciler.model.throttles import Leftover
     from reconciler.moves.progress import MovesReport
     from reconciler.moves.running.cancel import Cancel, Cancelled
     from reconciler.moves.running.interventions import Settled
-    from reconciler.moves.throttles import Leftover
     from reconciler.run.ending import Ending
     from reconciler.run.ports import Lease
 

@@ -16,7 +16,7 @@ from reconciler.model.cluster import (
     ThrottleSide,
 )
 from reconciler.model.moves import DefaultRate, MovesReading
-from reconciler.moves.throttles import Leftover, find_leftovers
+from reconciler.model.throttles import Leftover, find_leftovers
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,8 @@ def find_effect(reading: MovesReading) -> RateEffect:
     default = reading.default_rate
     listed = {(each.topic, each.side): frozenset(each.entries) for each in reading.lists}
     limited = tuple(each for each in reading.reassignments if _is_limited(each, listed))
-    idle = (throttle for found in find_leftovers(reading) for throttle in found.throttles)
+    left_over = find_leftovers(reading.rates, reading.lists, reading.reassignments)
+    idle = (throttle for found in left_over for throttle in found.throttles)
     return RateEffect(
         default.bytes_per_s if default else None,
         limited,
@@ -116,7 +117,7 @@ def find_settlement(reading: MovesReading) -> Settlement:
     )
     removable: list[Leftover] = []
     kept: list[Leftover] = []
-    for left in find_leftovers(reading):
+    for left in find_leftovers(reading.rates, reading.lists, reading.reassignments):
         if left.topic is not None or left.broker is not None:
             (removable if left.is_of_moves else kept).append(left)
     default = reading.default_rate

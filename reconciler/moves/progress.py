@@ -13,7 +13,8 @@ from enum import StrEnum
 
 from reconciler.model.cluster import Broker, Reassignment, ThrottleSide
 from reconciler.model.moves import MovesReading
-from reconciler.moves.throttles import Leftover, Throttles, find_leftovers
+from reconciler.model.throttles import Leftover, find_leftovers
+from reconciler.moves.throttles import Throttles
 from reconciler.units import approximate_size
 
 Replica = tuple[str, int, int]
@@ -196,7 +197,8 @@ def measure_moves(now: MovesReading, before: MovesReading | None = None) -> Move
     )
     done_before = dict(_list_done(before)) if before else {}
     brokers = tuple(_measure_brokers(now, moves, done, done_before, elapsed_s))
-    return MovesReport(now, moves, brokers, find_leftovers(now), slowest)
+    left_over = find_leftovers(now.rates, now.lists, now.reassignments)
+    return MovesReport(now, moves, brokers, left_over, slowest)
 
 
 def _size(reading: MovesReading, each: Reassignment, broker: int) -> int | None:

@@ -1,18 +1,13 @@
-"""Throttles: which replicas they limit, at what rate, and which of them nothing uses any more."""
+"""Throttles of one reading: which replicas they limit, and which of them a person may remove."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from reconciler.model.cluster import RateSource, ThrottleList, ThrottleRate, ThrottleSide
-from reconciler.model.moves import UNLIMITED, DefaultRate, MovesReading, find_unused_lists
-
-
-def say_rate(bytes_per_s: int) -> str:
-    """Spell a throttle rate."""
-    return "unlimited" if bytes_per_s >= UNLIMITED else f"{bytes_per_s} B/s"
+from reconciler.model.moves import DefaultRate, MovesReading
+from reconciler.model.throttles import Leftover, find_leftovers, say_rate
 
 
 def say_default(default: DefaultRate) -> str:
@@ -43,88 +38,6 @@ class Throttles:
         return self._rates.get((side, broker), self._rates.get((side, None)))
 
 
-@dataclass(frozen=True, slots=True)
-class Leftover:
-    """Throttles that nothing in flight uses: all of one topic, one broker, or the cluster default.
-
-    Without a topic and without a broker it is the cluster default.
-    """
-
-    topic: str | None
-    broker: int | None
-    throttles: tuple[ThrottleRate | ThrottleList, ...]
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The configs to remove."""
-        return tuple(
-            each.side.list_key if isinstance(each, ThrottleList) else each.side.rate_key
-            for each in self.throttles
-        )
-
-    @property
-    def is_of_moves(self) -> bool:
-        """Whether `moves settle` removes them: reconciler sets neither `*` nor rates of brokers."""
-        return self.broker is None and not any(
-            isinstance(each, ThrottleList) and each.is_of_all for each in self.throttles
-        )
-
-    @property
-    def text(self) -> str:
-        """What they are, with their values."""
-        name = self.topic or ("the cluster" if self.broker is None else f"broker {self.broker}")
-        values = [
-            f"{each.side} replicas {each.replicas}"
-            if isinstance(each, ThrottleList)
-            else f"{each.side} rate {say_rate(each.bytes_per_s)}"
-            for each in self.throttles
-        ]
-        return f"{name}: {', '.join(values)}"
-
-    @property
-    def command(self) -> str:
-        """The command of Kafka that removes them, without the address of the cluster."""
-        if self.topic is not None:
-            entity = f"--entity-type topics --entity-name {self.topic}"
-        elif self.broker is not None:
-            entity = f"--entity-type brokers --entity-name {self.broker}"
-        else:
-            entity = "--entity-type brokers --entity-default"
-        return f"kafka-configs --alter {entity} --delete-config {','.join(self.keys)}"
-
-
-def find_leftovers(reading: MovesReading) -> tuple[Leftover, ...]:
-    """Find the throttles that nothing in flight uses: rates first, then lists by topic.
-
-    | throttle | used by |
-    |---|---|
-    | list of a topic | a move of a partition in it |
-    | rate of a broker | a move that the broker takes part in, as tools set both rates on each |
-    | cluster default | any move |
-
-    A rate in server.properties is not a leftover: nothing removes it at run time. Nor is a cluster
-    default that reconciler did not set: it may be meant for every move.
-    """
-    involved = {broker for each in reading.reassignments for broker in each.replicas}
-    default = reading.default_rate
-    is_left = default is not None and default.is_of_moves and not reading.reassignments
-    found: dict[tuple[str | None, int | None], list[ThrottleRate | ThrottleList]] = {}
-    for rate in reading.rates:
-        match rate.source:
-            case RateSource.BROKER if rate.broker not in involved:
-                found.setdefault((None, rate.broker), []).append(rate)
-            case RateSource.CLUSTER_DEFAULT if rate.broker is None and is_left:
-                found.setdefault((None, None), []).append(rate)
-    for each in find_unused_lists(reading.lists, reading.reassignments):
-        found.setdefault((each.topic, None), []).append(each)
-    return tuple(
-        Leftover(topic, broker, tuple(found[topic, broker]))
-        for topic, broker in sorted(
-            found, key=lambda key: (key[0] or "", -1 if key[1] is None else key[1])
-        )
-    )
-
-
 def choose_removals(
     reading: MovesReading, topics: Collection[str], brokers: Collection[int], *, of_all: bool
 ) -> tuple[tuple[Leftover, ...], list[str]]:
@@ -134,7 +47,8 @@ def choose_removals(
     Returns: them, and what is wrong with each other name: no such throttle, it is in use, or the
     broker does not answer.
     """
-    unused = {each for left in find_leftovers(reading) for each in left.throttles}
+    left_over = find_leftovers(reading.rates, reading.lists, reading.reassignments)
+    unused = {each for left in left_over for each in left.throttles}
     default = reading.default_rate
     found: list[Leftover] = []
     wrong: list[str] = []

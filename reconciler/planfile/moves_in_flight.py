@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar
 
@@ -9,8 +10,8 @@ from pydantic import PlainSerializer
 
 from reconciler.errors import Finding
 from reconciler.model.cluster import Broker, RateSource, ThrottleList, ThrottleRate, ThrottleSide
+from reconciler.model.throttles import Leftover
 from reconciler.moves.progress import BrokerProgress, Cause, Copy, Move, MovesReport
-from reconciler.moves.throttles import Leftover
 from reconciler.planfile.documents import Derived, Document, Held
 
 FORMAT_VERSION = "1.0"
@@ -145,18 +146,20 @@ def _list_slowest(report: MovesReport) -> SlowestDocument | None:
     return SlowestDocument.write(copy, topic=each.topic, partition=each.partition)
 
 
-def _list_rates(report: MovesReport) -> tuple[RateDocument, ...]:
-    unused = _list_unused(report)
-    return tuple(RateDocument.write(r, left_over=r in unused) for r in report.reading.rates)
+def list_rates(
+    rates: Iterable[ThrottleRate], leftovers: Iterable[Leftover]
+) -> tuple[RateDocument, ...]:
+    """Return the documents of throttle rates; those of `leftovers` are marked."""
+    unused = {throttle for each in leftovers for throttle in each.throttles}
+    return tuple(RateDocument.write(rate, left_over=rate in unused) for rate in rates)
 
 
-def _list_lists(report: MovesReport) -> tuple[ListDocument, ...]:
-    unused = _list_unused(report)
-    return tuple(ListDocument.write(one, left_over=one in unused) for one in report.reading.lists)
-
-
-def _list_unused(report: MovesReport) -> set[ThrottleRate | ThrottleList]:
-    return {throttle for each in report.leftovers for throttle in each.throttles}
+def list_lists(
+    lists: Iterable[ThrottleList], leftovers: Iterable[Leftover]
+) -> tuple[ListDocument, ...]:
+    """Return the documents of throttled replicas; those of `leftovers` are marked."""
+    unused = {throttle for each in leftovers for throttle in each.throttles}
+    return tuple(ListDocument.write(one, left_over=one in unused) for one in lists)
 
 
 def _read_time(report: MovesReport) -> datetime:
@@ -174,7 +177,11 @@ class MovesDocument(Document):
     moves: tuple[MoveDocument, ...]
     slowest: Annotated[SlowestDocument | None, Derived(_list_slowest)]
     brokers: tuple[TrafficDocument, ...]
-    rates: Annotated[tuple[RateDocument, ...], Derived(_list_rates)]
-    lists: Annotated[tuple[ListDocument, ...], Derived(_list_lists)]
+    rates: Annotated[
+        tuple[RateDocument, ...], Derived(lambda r: list_rates(r.reading.rates, r.leftovers))
+    ]
+    lists: Annotated[
+        tuple[ListDocument, ...], Derived(lambda r: list_lists(r.reading.lists, r.leftovers))
+    ]
     left_over: Annotated[tuple[LeftoverDocument, ...], Held("leftovers")]
     notes: Annotated[tuple[Finding, ...], Held("reading.notes")]

@@ -8,8 +8,9 @@ from itertools import groupby
 
 from reconciler.model.cluster import RateSource, Replicas
 from reconciler.model.moves import UNLIMITED, MovesReading
+from reconciler.model.throttles import say_rate
 from reconciler.moves.progress import Copy, Move, MovesReport
-from reconciler.moves.throttles import name_removals, say_rate
+from reconciler.moves.throttles import name_removals
 from reconciler.styling import Paint, fold_lines, set_columns
 from reconciler.units import approximate_duration, approximate_size, count
 

@@ -21,6 +21,7 @@ from sizes import choose
 
 from reconciler.errors import FindingsError
 from reconciler.model.moves import MIN_INSYNC, DefaultRate, MovesReading
+from reconciler.model.throttles import Leftover
 from reconciler.moves.decisions import Settlement
 from reconciler.moves.running import interventions
 from reconciler.moves.running import rows as states
@@ -29,7 +30,6 @@ from reconciler.moves.running.insync import MinInsync
 from reconciler.moves.running.interventions import Leases, Requests, Settled, Settling, set_rate
 from reconciler.moves.running.throttle import list_entries, read_lists
 from reconciler.moves.running.writes import Writes
-from reconciler.moves.throttles import Leftover
 
 VERBS = ("cancel", "settle", "rate")
 """Each with its plays; in a play of one, a second operator calls others."""

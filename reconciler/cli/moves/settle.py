@@ -33,9 +33,10 @@ from reconciler.cli.moves.target import (
 from reconciler.cli.terminal import working
 from reconciler.model.moves import MIN_INSYNC, MovesReading
 from reconciler.model.outcomes import Outcome, OutcomeKind
+from reconciler.model.throttles import Leftover, say_rate
 from reconciler.moves.decisions import Settlement, find_effect, find_settlement
 from reconciler.moves.progress import MovesReport
-from reconciler.moves.throttles import Leftover, name_removals, say_rate
+from reconciler.moves.throttles import name_removals
 from reconciler.show.moves_in_flight import summarise_moves
 from reconciler.units import count
 

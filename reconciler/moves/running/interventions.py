@@ -15,6 +15,7 @@ from reconciler.errors import ClusterError, Finding, LockLostError
 from reconciler.model.cluster import RateSource, ThrottleSide
 from reconciler.model.moves import MIN_INSYNC, DefaultRate, MovesReading
 from reconciler.model.outcomes import Answer, AnswerKind
+from reconciler.model.throttles import Leftover
 from reconciler.moves.decisions import (
     Settlement,
     Unsettled,
@@ -24,7 +25,7 @@ from reconciler.moves.decisions import (
 )
 from reconciler.moves.progress import MovesReport, measure_moves
 from reconciler.moves.running.throttle import is_rate_gone, is_rate_shown
-from reconciler.moves.throttles import Leftover, choose_removals
+from reconciler.moves.throttles import choose_removals
 from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
 
 AT_ONCE = 500

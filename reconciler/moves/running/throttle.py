@@ -15,11 +15,12 @@ from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.model.cluster import RateSource, ThrottleList, ThrottleSide
 from reconciler.model.moves import UNLIMITED, DefaultRate, MovesReading, find_unused_lists
 from reconciler.model.outcomes import AnswerKind
+from reconciler.model.throttles import say_rate
 from reconciler.moves.guards import judge_lists
 from reconciler.moves.running.notes import Observe, note
 from reconciler.moves.running.rows import SETTLED_S, Row, Rows, RowState
 from reconciler.moves.running.writes import Writes
-from reconciler.moves.throttles import say_default, say_rate
+from reconciler.moves.throttles import say_default
 from reconciler.run.events import MovesNote
 from reconciler.run.ports import ClusterMover
 

@@ -7,12 +7,12 @@ from readings import FOLLOWER, LEADER, default, listed, move, rate, reading
 
 from reconciler.model.cluster import RateSource, Replicas, ThrottleList, ThrottleRate
 from reconciler.model.moves import DefaultRate, PartitionState
+from reconciler.model.throttles import find_leftovers
 from reconciler.moves.decisions import (
     find_effect,
     find_settlement,
     find_traces,
 )
-from reconciler.moves.throttles import find_leftovers
 
 AFTER = (4, 2, 3)
 
@@ -110,7 +110,7 @@ class TestSettlement:
         assert (found.removes_rate, found.rate_used) == (False, False)
         assert found.standing == DefaultRate(*amounts)
         assert find_effect(reading(rates=rates)).standing
-        assert find_leftovers(reading(rates=rates)) == ()
+        assert find_leftovers(rates, (), ()) == ()
 
     def test_a_pause_does_not_stay(self) -> None:
         found = find_settlement(reading(rates=default(0)))

@@ -8,13 +8,19 @@ import pytest
 from readings import FOLLOWER, LEADER, default, listed, move, rate, reading
 
 from reconciler.model.cluster import RateSource, ThrottleRate
-from reconciler.moves.throttles import choose_removals, find_leftovers, name_removals
+from reconciler.model.moves import MovesReading
+from reconciler.model.throttles import Leftover, find_leftovers
+from reconciler.moves.throttles import choose_removals, name_removals
+
+
+def find(read: MovesReading) -> tuple[Leftover, ...]:
+    return find_leftovers(read.rates, read.lists, read.reassignments)
 
 
 def names(**throttles: object) -> list[tuple[str | None, int | None]]:
     moves = throttles.pop("moves", ())
     assert isinstance(moves, tuple)
-    return [(e.topic, e.broker) for e in find_leftovers(reading(*moves, **throttles))]
+    return [(e.topic, e.broker) for e in find(reading(*moves, **throttles))]
 
 
 def test_a_list_is_used_by_a_move_of_a_partition_in_it() -> None:
@@ -49,7 +55,7 @@ def test_what_brokers_have_from_elsewhere_is_not_theirs() -> None:
 
 
 def test_all_of_one_entity_is_removed_by_one_command() -> None:
-    found = find_leftovers(
+    found = find(
         reading(
             rates=(*default(9), rate(10, 9), rate(2, 9)),
             lists=(listed("t", "*", LEADER), listed("t", "*")),
@@ -133,7 +139,7 @@ def test_a_default_of_moves_is_for_settle() -> None:
 
 def test_what_removes_leftovers() -> None:
     lists = (listed("t", "0:1"), listed("u", "*"))
-    found = find_leftovers(reading(rates=(*default(9), rate(5, 9)), lists=lists))
+    found = find(reading(rates=(*default(9), rate(5, 9)), lists=lists))
     assert list(name_removals(found)) == [
         "reconciler moves settle",
         "reconciler moves unthrottle --broker 5 --topic u",
