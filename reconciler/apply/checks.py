@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from reconciler.apply.convergence import Remaining, compare_views
 from reconciler.changes.deletions import object_to_use
-from reconciler.diff.moving import object_to_min_insync, read_min_insync
+from reconciler.diff.moving import object_to_min_insync
 from reconciler.errors import Finding
 from reconciler.model.cluster import EMPTY, Broker, ClusterState, TopicUsage
+from reconciler.model.health import read_min_insync
 from reconciler.model.plan import Plan, PlannedTopic
 from reconciler.model.steps import Step, Verb, brokers_of, steps_of
 from reconciler.run.checks import say_rack

@@ -36,7 +36,6 @@ from reconciler.diff.moving import (
     list_pending,
     note_pending,
     object_to_min_insync,
-    read_min_insync,
     waits_for_moves,
 )
 from reconciler.diff.refusals import (
@@ -55,6 +54,7 @@ from reconciler.diff.refusals import (
 )
 from reconciler.errors import Finding
 from reconciler.model.cluster import Assignment, ClusterState, Guards, TopicSpec, TopicState
+from reconciler.model.health import read_min_insync
 from reconciler.model.moves import MIN_INSYNC, MoveKind, MovePolicy
 from reconciler.model.plan import Deletion
 from reconciler.spec.configs import LAGS, TIERED

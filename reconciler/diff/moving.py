@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from reconciler.diff.fields import FieldChange
 from reconciler.errors import Finding, Severity
 from reconciler.model.cluster import TopicSpec, TopicState
+from reconciler.model.health import is_below_min, read_min_insync
 from reconciler.model.moves import MIN_INSYNC, MoveKind, MovePolicy
 from reconciler.units import count, name_each
 
@@ -95,13 +96,6 @@ def hold_min_insync(
     return dict(sorted(held.items())), (note,)
 
 
-def read_min_insync(overrides: Mapping[str, str], defaults: Mapping[str, str]) -> int | None:
-    """Return the min.insync.replicas in force; None if it is not known."""
-    # A snapshot that a person edited can hold any value.
-    value = overrides.get(MIN_INSYNC, defaults.get(MIN_INSYNC, ""))
-    return int(value) if value.isascii() and value.isdigit() else None
-
-
 def object_to_min_insync(
     state: TopicState, now: int | None, wanted: int | None, alive: Collection[int] = ()
 ) -> Iterator[Finding]:
@@ -115,8 +109,7 @@ def object_to_min_insync(
     short, behind = [], set[int]()
     for number, row in enumerate(state.assignment):
         synced = set(state.in_sync[number]) if state.in_sync else set(row).intersection(alive)
-        # Kafka requires at most all replicas (KAFKA-21110), those of a reassignment included.
-        if len(synced) < min(wanted, len({*row, *synced})):
+        if is_below_min(row, synced, wanted):
             short.append(number)
             behind |= set(row) - synced
     if short:

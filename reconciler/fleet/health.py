@@ -1,13 +1,6 @@
-"""The health of clusters, counted from the state tables: one definition for every job.
+"""The health of clusters, counted from the state tables, as `reconciler.model.health` defines it.
 
-Counts are of all topics, internal ones too. A count is about partitions, except `brokers_down` and
-`directories_offline`, the log directories that have failed on living brokers:
-
-- `offline`: no leader, so no reads and no writes;
-- `unwritable`: a leader, and fewer replicas in sync than min.insync.replicas: writes with acks=all
-  fail. The value of the topic counts, else the default of its cluster, else Kafka's 1;
-- `under_replicated`: a replica is not in sync, also where one of the two above holds. New replicas
-  of a partition that moves do not count.
+A lake always knows who leads, and each dead broker in it holds replicas.
 """
 
 from __future__ import annotations
@@ -20,13 +13,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet.lake.attempts import READ
+from reconciler.model.health import PROBLEMS, Fault
+from reconciler.model.moves import MIN_INSYNC
 
-MIN_IN_SYNC = "min.insync.replicas"
-FAULTS = ("offline", "unwritable", "under_replicated")
+FAULTS = tuple(map(str, Fault))
 """The faults of a partition, worst first: the columns of `find_unhealthy_topics`."""
-
-COUNTS = (*FAULTS, "brokers_down", "directories_offline")
-"""The columns of `count_health` that are 0 on a healthy cluster."""
 
 BY_CLUSTER = ("cluster",)
 BY_COLLECTION = ("collection", "cluster")
@@ -50,8 +41,7 @@ def judge_health(row: Mapping[str, Any]) -> Health:
         return Health.OFFLINE
     if row["unwritable"]:
         return Health.UNWRITABLE
-    rest = ("under_replicated", "brokers_down", "directories_offline")
-    return Health.DEGRADED if any(row[name] for name in rest) else Health.HEALTHY
+    return Health.DEGRADED if any(row[name] for name in PROBLEMS) else Health.HEALTHY
 
 
 def count_health(
@@ -63,7 +53,7 @@ def count_health(
 
     In: the state tables; `unhealthy` are the rows of `find_unhealthy_topics`, where they are at
     hand. `by` is BY_COLLECTION where the tables hold several collections. Out: `by`, `status`,
-    `brokers`, and COUNTS; all counts are null for a cluster that was not read.
+    `brokers`, and PROBLEMS; all counts are null for a cluster that was not read.
     """
     topics = find_unhealthy_topics(state, by) if unhealthy is None else unhealthy
     faults = topics.groupBy(*by).agg(*(F.sum(name).alias(name) for name in FAULTS))
@@ -78,7 +68,7 @@ def count_health(
     readings = state["readings"].select(*by, "status")
     rows = readings.join(counted, [*by], how="left").join(faults, [*by], how="left")
     is_read = F.col("status") == READ
-    amounts = {name: F.when(is_read, F.coalesce(name, F.lit(0))) for name in ("brokers", *COUNTS)}
+    amounts = {name: F.when(is_read, F.coalesce(name, F.lit(0))) for name in ("brokers", *PROBLEMS)}
     return rows.select(*by, "status", *(each.alias(name) for name, each in amounts.items()))
 
 
@@ -91,27 +81,25 @@ def find_unhealthy_topics(
     Shuffles: faulty partitions only, by topic; they are few on most days.
     """
     key = [*by, "topic"]
-    own = state["configs"].where(F.col("config") == MIN_IN_SYNC)
+    own = state["configs"].where(F.col("config") == MIN_INSYNC)
     own = own.select(*key, F.col("value").alias("own"))
     inherited = F.broadcast(state["readings"].select(*by, "defaults"))
-    faulty = state["partitions"].where(is_offline() | is_under_replicated())
-    in_sync = F.array_size("in_sync")
+    faulty = state["partitions"].where(is_offline() | lacks_replicas())
     judged = (
         faulty.join(own, key, how="left")
         .join(inherited, [*by], how="inner")
         .select(
             *key,
             is_offline().alias("offline"),
-            (is_under_replicated() & ~is_offline() & (in_sync < min_in_sync(F.col("own")))).alias(
-                "unwritable"
-            ),
+            (~is_offline() & is_below(min_in_sync(F.col("own")))).alias("unwritable"),
             is_under_replicated().alias("under_replicated"),
             F.array_except("replicas", "in_sync").alias("lagging"),
         )
     )
+    any_fault = F.greatest(*FAULTS)
     lagging = F.array_sort(F.array_distinct(F.flatten(F.collect_list("lagging"))))
     counts = (F.count_if(name).alias(name) for name in FAULTS)
-    return judged.groupBy(*key).agg(*counts, lagging.alias("lagging"))
+    return judged.where(any_fault).groupBy(*key).agg(*counts, lagging.alias("lagging"))
 
 
 def is_offline() -> Column:
@@ -125,12 +113,27 @@ def is_under_replicated() -> Column:
     return _or_false(~F.col("moving") & (F.array_size("in_sync") < F.array_size("replicas")))
 
 
+def lacks_replicas() -> Column:
+    """Return whether a replica of a partition is not in sync, be it a new one that copies."""
+    return _or_false(F.array_size("in_sync") < _count_required())
+
+
+def is_below(needed: Column) -> Column:
+    """Return whether fewer replicas are in sync than writes with acks=all need."""
+    return _or_false(F.array_size("in_sync") < F.least(needed, _count_required()))
+
+
+def _count_required() -> Column:
+    """Return the most replicas in sync that Kafka requires: the old ones of a move among them."""
+    return F.array_size(F.array_union("replicas", "in_sync"))
+
+
 def min_in_sync(own: Column) -> Column:
     """Return min.insync.replicas in force. `own` is the topic's value as text, null if not set.
 
     In: `defaults`, the config of the cluster.
     """
-    default = F.try_element_at(F.col("defaults"), F.lit(MIN_IN_SYNC))
+    default = F.try_element_at(F.col("defaults"), F.lit(MIN_INSYNC))
     return F.coalesce(own.try_cast("int"), default.try_cast("int"), F.lit(1))
 
 

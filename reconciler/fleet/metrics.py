@@ -11,12 +11,13 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
 from reconciler.fleet.complete import read_collection
-from reconciler.fleet.health import COUNTS, count_health
+from reconciler.fleet.health import count_health
 from reconciler.fleet.history.growth import find_drift
 from reconciler.fleet.lake.attempts import AUDIT, PLAN, PLANNED, READ, Published, read_time
 from reconciler.fleet.lake.lake import Lake
 from reconciler.metrics.catalogue import Sample
 from reconciler.metrics.figures import ACTIONS, ClusterFigures, list_samples
+from reconciler.model.health import PROBLEMS
 
 MOST_PLANS = 100
 """The number of plans that drift is followed back to."""
@@ -86,7 +87,7 @@ def _measure_state(lake: Lake, latest: Published, states: Sequence[Published]) -
             "cluster_id": ids[name]["cluster_id"],
             "read": True,
             "read_at": _read_seconds(latest.collection),
-            "problems": {problem: row[problem] for problem in COUNTS},
+            "problems": {problem: row[problem] for problem in PROBLEMS},
             "brokers": row["brokers"],
             "topics": topics[name]["topics"] if name in topics else 0,
             "partitions": topics[name]["partitions"] if name in topics else 0,

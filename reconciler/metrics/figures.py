@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from reconciler.metrics.catalogue import Sample
-from reconciler.metrics.health import count_problems
 from reconciler.model.cluster import ClusterState
+from reconciler.model.health import count_problems
 from reconciler.model.plan import Plan
 from reconciler.show.view import view_plan
 
@@ -29,7 +29,7 @@ class ClusterFigures:
     `read` and `planned`: whether the latest attempt worked. `read_at`, `planned_at`: the last time
     that it did, `drift_since`: the first plan with the oldest pending change. Units: seconds since
     1970. `failures`: the rule by stage. `skews`: by `of` and `plan` of reconciler_skew.
-    `problems` are those of `reconciler.metrics.health`; `refusals` are counted by rule, findings by
+    `problems` are those of `reconciler.model.health`; `refusals` are counted by rule, findings by
     rule and severity.
     """
 
@@ -69,7 +69,7 @@ def measure_state(state: ClusterState) -> dict[str, Any]:
     return {
         "cluster_id": state.cluster_id,
         "read": True,
-        "problems": count_problems(state),
+        "problems": count_problems(state).by_problem,
         "brokers": len(state.brokers),
         "topics": len(users),
         "partitions": sum(len(topic.assignment) for topic in users),

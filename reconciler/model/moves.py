@@ -22,6 +22,9 @@ from reconciler.model.cluster import (
 MIN_INSYNC = "min.insync.replicas"
 """The topic config that a run of moves may lower while replicas are copied."""
 
+KEEP_FREE_PERCENT = 15
+"""A log directory with less free space fills, unless a cluster sets another limit."""
+
 
 class MoveKind(StrEnum):
     """A reason for moves that a cluster may allow."""
@@ -45,7 +48,7 @@ class MovePolicy:
     rate_bytes_per_s: int | None
     at_once_cluster: int = 50
     at_once_broker: int = 5
-    keep_free_percent: int = 15
+    keep_free_percent: int = KEEP_FREE_PERCENT
     max_bytes: int | None = None
 
 

@@ -25,7 +25,6 @@ from reconciler.diff.moving import (
     kind_of,
     list_kinds,
     name_partitions,
-    read_min_insync,
 )
 from reconciler.diff.refusals import Allows, allow_all, refuse_change
 from reconciler.errors import Finding, Location, Severity
@@ -38,6 +37,7 @@ from reconciler.model.cluster import (
     TopicSpec,
     TopicState,
 )
+from reconciler.model.health import is_offline, read_min_insync
 from reconciler.model.moves import MIN_INSYNC, MovePolicy
 from reconciler.units import count, name_each
 
@@ -185,8 +185,9 @@ class _Comparison:
 
     def _is_leaderless(self, state: TopicState, number: int) -> bool:
         """Return whether no replica of a partition can be copied."""
-        in_sync = state.in_sync[number] if state.in_sync else state.assignment[number]
-        return not self.alive.intersection(in_sync) or state.leaders[number : number + 1] == (-1,)
+        in_sync = state.in_sync[number] if state.in_sync else None
+        leader = state.leaders[number] if state.leaders else None
+        return is_offline(state.assignment[number], in_sync, leader, self.alive)
 
     def _refuse(
         self,

@@ -11,6 +11,7 @@ from reconciler.diff.guards import check_means, refuse_plan
 from reconciler.diff.notes import note_failed_directories
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model.cluster import EMPTY, Assignment, ClusterState, TopicSpec, TopicState
+from reconciler.model.health import can_lead
 from reconciler.model.plan import Plan, PlannedTopic, Scope, TopicImage, is_chosen, list_unmatched
 from reconciler.placement.measure import measure_balance
 from reconciler.spec.clusters import ClusterEntry
@@ -44,7 +45,7 @@ def assemble_elections(
             after.append(_lead(topic))
             continue
         wanted = tuple(
-            row[0] if row and row[0] in alive and row[0] in synced else leader
+            row[0] if row and can_lead(row[0], synced, alive) else leader
             for row, synced, leader in zip(
                 topic.assignment, topic.in_sync, topic.leaders, strict=True
             )

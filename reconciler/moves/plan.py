@@ -11,7 +11,6 @@ from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.drains import Drain, keep_drained_topics, raise_internal_topics
 from reconciler.diff.fields import managed_overrides
 from reconciler.diff.guards import check_means, refuse_plan, spell_refused
-from reconciler.diff.moving import read_min_insync
 from reconciler.diff.notes import (
     INTERNAL_FACTOR,
     assume_defaults,
@@ -27,10 +26,9 @@ from reconciler.model.cluster import (
     Assignment,
     ClusterState,
     Risk,
-    ThrottleList,
-    ThrottleSide,
     TopicSpec,
 )
+from reconciler.model.health import read_min_insync
 from reconciler.model.moves import (
     MIN_INSYNC,
     DefaultRate,
@@ -50,6 +48,7 @@ from reconciler.model.plan import (
     is_chosen,
 )
 from reconciler.model.steps import Verb, steps_of
+from reconciler.model.throttles import list_throttled
 from reconciler.moves.differences import MoveDiff, diff_moves
 from reconciler.moves.drains import note_drains, plan_drains
 from reconciler.moves.forecast import forecast_moves
@@ -142,7 +141,8 @@ def add_cost(
         if plan.moves.policy.rate_bytes_per_s is not None and (
             default is None or default.is_of_moves
         ):
-            found += judge_lists(_list_unused(state), entry.name)
+            unused = find_unused_lists(list_throttled(state), state.reassignments)
+            found += judge_lists(unused, entry.name)
         plan = refuse_plan(plan, found)
     plan = guard_moves(plan, allowed_moves(entry), entry.where)
     return refuse_plan(plan, check_means(entry, plan, state))
@@ -506,16 +506,6 @@ def _judge(
     for finding in judge.judge_change(diff.spec, facts):
         (refusals if finding.severity is Severity.ERROR else notes).append(finding)
     return refusals, notes
-
-
-def _list_unused(state: ClusterState) -> tuple[ThrottleList, ...]:
-    """List the throttled replicas of topics of which nothing is in flight."""
-    lists = dict.fromkeys(state.throttle_lists)
-    for name, topic in state.topics.items():
-        for side in ThrottleSide:
-            if value := topic.config.get(side.list_key):
-                lists[ThrottleList(name, side, value)] = None
-    return find_unused_lists(lists, state.reassignments)
 
 
 def _note_default(default: DefaultRate | None) -> Iterator[Finding]:

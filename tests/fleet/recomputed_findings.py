@@ -123,7 +123,12 @@ class Judge:
         dark = [row for row in rows if row["leader"] is not None and row["leader"] < 0]
         still = [row for row in rows if not row["moving"]]
         short = [row for row in still if len(row["in_sync"]) < len(row["replicas"])]
-        stopped = [row for row in short if row not in dark and len(row["in_sync"]) < needed]
+        stopped = [
+            row
+            for row in rows
+            if row not in dark and row["in_sync"] is not None
+            if len(row["in_sync"]) < min(needed, len({*row["replicas"], *row["in_sync"]}))
+        ]
         astray = [
             row
             for row in still

@@ -45,8 +45,11 @@ def _view_day(day: str) -> str:
     CREATE VIEW {day}faults AS
     SELECT p.cluster, p.topic, replicas, in_sync, coalesce(leader < 0, false) AS offline,
         NOT moving AND len(in_sync) < len(replicas) AS short,
-        short AND NOT offline AND len(in_sync) < coalesce(
-            try_cast(c.value AS int), try_cast(r.defaults['min.insync.replicas'] AS int), 1
+        NOT offline AND len(in_sync) < least(
+            coalesce(
+                try_cast(c.value AS int), try_cast(r.defaults['min.insync.replicas'] AS int), 1
+            ),
+            len(list_distinct(replicas || in_sync))
         ) AS unwritable
     FROM {day}partitions p JOIN {day}readings r USING (cluster) LEFT JOIN {day}configs c
         ON c.cluster = p.cluster AND c.topic = p.topic AND c.config = 'min.insync.replicas';

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.fleet.health import COUNTS, Health
+from reconciler.fleet.health import Health
 from reconciler.fleet.page.contents import (
     BrokerLoad,
     ClusterLine,
@@ -15,6 +15,7 @@ from reconciler.fleet.page.contents import (
     Kept,
     PlanTotals,
 )
+from reconciler.model.health import PROBLEMS
 
 HOSTILE = """</script><script>document.title="taken"</script><img src=x onerror=alert(1)>"'&"""
 BROKERS = (
@@ -157,7 +158,7 @@ SAMPLE = FleetPage(
         DriftPoint("20261120T030000Z", 2, 1, 11, 1, 1_199),
         DriftPoint("20261121T030000Z", 3, 0, 3, 2, 1_234),
     ),
-    health=HealthTotals(2, 1, 9, 1, 1, dict.fromkeys(COUNTS, 1)),
+    health=HealthTotals(2, 1, 9, 1, 1, dict.fromkeys(PROBLEMS, 1)),
     audited=True,
     tables=TABLES,
 )

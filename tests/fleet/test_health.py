@@ -9,14 +9,9 @@ import pytest
 from shorthand import brokers, cluster, topic
 from small_fleets import make_state
 
-from reconciler.fleet.health import (
-    COUNTS,
-    Health,
-    count_health,
-    find_unhealthy_topics,
-    judge_health,
-)
+from reconciler.fleet.health import Health, count_health, find_unhealthy_topics, judge_health
 from reconciler.model.cluster import LogDirectory
+from reconciler.model.health import PROBLEMS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,7 +61,7 @@ def state(spark: SparkSession) -> dict[str, DataFrame]:
 
 def test_faults_are_counted_by_cluster_and_one_is_enough(state: dict[str, DataFrame]) -> None:
     rows = {row["cluster"]: row.asDict() for row in count_health(state).collect()}
-    found = {name: tuple(row[count] for count in COUNTS) for name, row in rows.items()}
+    found = {name: tuple(row[count] for count in PROBLEMS) for name, row in rows.items()}
     assert found == {
         "calm": (0, 0, 0, 0, 0),
         "down": (None,) * 5,
@@ -97,8 +92,8 @@ def test_unhealthy_topics_have_the_faults_of_their_partitions(state: dict[str, D
     ]
 
 
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("count", PROBLEMS)
 def test_a_cluster_with_any_fault_is_not_healthy(count: str) -> None:
-    row = dict.fromkeys(COUNTS, 0)
+    row = dict.fromkeys(PROBLEMS, 0)
     assert judge_health({"status": "read", **row}) is Health.HEALTHY
     assert judge_health({"status": "read", **row, count: 1}) is not Health.HEALTHY

@@ -12,7 +12,7 @@ from shorthand import brokers, cluster, spec, topic
 from small_fleets import make_state
 
 from reconciler.api.planning import load_estate
-from reconciler.fleet.health import COUNTS, count_health
+from reconciler.fleet.health import count_health
 from reconciler.fleet.jobs import audit_collection, collect_fleet, plan_collection
 from reconciler.fleet.lake.attempts import read_time
 from reconciler.fleet.lake.lake import Lake
@@ -20,9 +20,9 @@ from reconciler.fleet.metrics import gather_metrics
 from reconciler.fleet.planning import join_tables
 from reconciler.fleet.rows import write_specs
 from reconciler.metrics.catalogue import METRICS
-from reconciler.metrics.health import PROBLEMS, count_problems
 from reconciler.metrics.text import render_metrics
 from reconciler.model.cluster import LogDirectory
+from reconciler.model.health import PROBLEMS, count_problems
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,10 +52,9 @@ STATES = {
 
 def test_one_cluster_and_a_fleet_count_health_alike(spark: SparkSession) -> None:
     rows = count_health(make_state(spark, STATES)).collect()
-    found = {row["cluster"]: {name: row[name] for name in COUNTS} for row in rows}
-    assert found == {name: dict(count_problems(state)) for name, state in STATES.items()}
+    found = {row["cluster"]: {name: row[name] for name in PROBLEMS} for row in rows}
+    assert found == {name: count_problems(state).by_problem for name, state in STATES.items()}
     assert all(found["ill"].values())  # each kind of fault is there
-    assert COUNTS == PROBLEMS
 
 
 def test_the_metrics_of_a_lake(spark: SparkSession, tmp_path: Path) -> None:

@@ -141,8 +141,9 @@ FAULTS = """
 SELECT p.cluster, p.topic,
     p.leader < 0 AS offline,
     NOT moving AND len(in_sync) < len(replicas) AS short,
-    short AND NOT offline AND len(in_sync) < coalesce(
-        try_cast(c.value AS int), try_cast(r.defaults['min.insync.replicas'] AS int), 1
+    NOT offline AND len(in_sync) < least(
+        coalesce(try_cast(c.value AS int), try_cast(r.defaults['min.insync.replicas'] AS int), 1),
+        len(list_distinct(replicas || in_sync))
     ) AS unwritable
 FROM partitions p JOIN readings r USING (cluster) LEFT JOIN configs c
     ON c.cluster = p.cluster AND c.topic = p.topic AND c.config = 'min.insync.replicas'

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from reconciler.fleet import tables
 from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, Concern
 from reconciler.fleet.audit.topics import TOPIC, UNCLEAN
-from reconciler.fleet.health import MIN_IN_SYNC
 from reconciler.fleet.lake.attempts import PLANNED
+from reconciler.model.moves import MIN_INSYNC
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _any_of(fixes: Mapping[str, Column]) -> Column:
 
 def _fixed_by_plan() -> dict[str, Column]:
     """Return, by rule, whether the configs after the plan no longer break it."""
-    in_sync = _after(F.lit(MIN_IN_SYNC)).try_cast("int")
+    in_sync = _after(F.lit(MIN_INSYNC)).try_cast("int")
     usual = _after(F.col("subject")) == _evidence("usual")
     return {
         "config-differs-by-cluster": usual,
@@ -126,7 +126,7 @@ def _fixed_by_moves() -> dict[str, Column]:
         "replication-single": factor > 1,
         "internal-replication-low": factor >= _evidence("usual").try_cast("int"),
         "replication-uneven": factor >= _evidence("most").try_cast("int"),
-        "min-in-sync-equals-replication": factor > _evidence(MIN_IN_SYNC).try_cast("int"),
+        "min-in-sync-equals-replication": factor > _evidence(MIN_INSYNC).try_cast("int"),
         "drain-unfinished": F.array_contains("drained", F.col("subject").try_cast("int")),
     }
 

@@ -17,9 +17,16 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 
 from reconciler.fleet.audit.balance import measure_loads, violates_racks
 from reconciler.fleet.globs import translate_globs
-from reconciler.fleet.health import MIN_IN_SYNC, is_offline, is_under_replicated, min_in_sync
+from reconciler.fleet.health import (
+    is_below,
+    is_offline,
+    is_under_replicated,
+    lacks_replicas,
+    min_in_sync,
+)
 from reconciler.fleet.lake.attempts import READ
 from reconciler.fleet.tables import COUNT, FLAG, TEXT
+from reconciler.model.moves import MIN_INSYNC
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.estate import Estate
 
@@ -87,7 +94,7 @@ def in_force(key: str, own: str = "config") -> Column:
 
 def _min_in_sync(own: str) -> Column:
     """Return the value in force, from the map `own` of a topic."""
-    return min_in_sync(F.try_element_at(F.col(own), F.lit(MIN_IN_SYNC)))
+    return min_in_sync(F.try_element_at(F.col(own), F.lit(MIN_INSYNC)))
 
 
 def _retained_bytes() -> Column:
@@ -102,12 +109,10 @@ def _count_unwritable(partitions: DataFrame, configs: DataFrame, clusters: DataF
 
     Few partitions lack replicas, so this second pass costs little more than a scan.
     """
-    own = _gather_configs(configs.where(F.col("config") == MIN_IN_SYNC))
+    own = _gather_configs(configs.where(F.col("config") == MIN_INSYNC))
     inherited = F.broadcast(clusters.select("cluster", "defaults"))
-    short = select_under_replicated(partitions).join(own, [*TOPIC], how="left")
-    below = short.join(inherited, "cluster", how="inner").where(
-        F.col("in_sync") < _min_in_sync("config")
-    )
+    short = select_incomplete(partitions).join(own, [*TOPIC], how="left")
+    below = short.join(inherited, "cluster", how="inner").where(is_below(_min_in_sync("config")))
     return below.groupBy(*TOPIC).agg(F.count("*").alias("unwritable"))
 
 
@@ -162,10 +167,9 @@ def count_partitions(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
     )
 
 
-def select_under_replicated(partitions: DataFrame) -> DataFrame:
-    """Return cluster, topic and the number `in_sync`, of led partitions that lack replicas."""
-    short = partitions.where(is_under_replicated() & ~is_offline())
-    return short.select(*TOPIC, F.array_size("in_sync").alias("in_sync"))
+def select_incomplete(partitions: DataFrame) -> DataFrame:
+    """Return cluster, topic, `replicas` and `in_sync` of led partitions that lack replicas."""
+    return partitions.where(lacks_replicas() & ~is_offline()).select(*TOPIC, "replicas", "in_sync")
 
 
 def describe_clusters(

@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
-from reconciler.fleet.health import COUNTS
 from reconciler.fleet.history.readings import seconds_of
 from reconciler.fleet.lake.attempts import PLANNED
+from reconciler.model.health import PROBLEMS
 
 AMOUNTS = ("topics", "partitions", "size_bytes")
 DAY_S = 86_400
@@ -43,7 +43,7 @@ def measure_trend(
         (F.col("source") == F.col("cluster")) & (F.col("collection") > (after or ""))
     )
     rows = own.select(*key).join(alive, key, how="left").join(held, key, how="left")
-    rows = rows.join(health.select(*key, *COUNTS), key, how="left")
+    rows = rows.join(health.select(*key, *PROBLEMS), key, how="left")
     counted = rows.fillna(0, ["brokers", "topics", "partitions"])
     return _declare(counted.withColumnRenamed("collection", "seen"), tables.TREND)
 

@@ -15,13 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from reconciler.fleet import tables
 from reconciler.fleet.caching import caching
 from reconciler.fleet.complete import read_collection
-from reconciler.fleet.health import (
-    COUNTS,
-    Health,
-    count_health,
-    find_unhealthy_topics,
-    judge_health,
-)
+from reconciler.fleet.health import Health, count_health, find_unhealthy_topics, judge_health
 from reconciler.fleet.lake.attempts import AUDIT, PLAN, PLANNED, READ, Published
 from reconciler.fleet.lake.inventory import find_chain
 from reconciler.fleet.lake.lake import Lake
@@ -48,6 +42,7 @@ from reconciler.fleet.page.measures import (
 from reconciler.fleet.page.table import Ask, find_rows
 from reconciler.fleet.page.tables import ACTIONS, TABLES
 from reconciler.fleet.tracing import read_history
+from reconciler.model.health import PROBLEMS
 
 _ORDER = tuple(Standing)
 _HEALTH = tuple(Health)
@@ -156,8 +151,8 @@ def _gather_health(
 ) -> tuple[HealthTotals, Mapping[str, Health]]:
     """Return the problems of the fleet, and the health of each cluster of the readings."""
     rows = count_health(state, unhealthy).collect()
-    totals = {name: sum(row[name] or 0 for row in rows) for name in COUNTS}
-    clusters = {name: sum(bool(row[name]) for row in rows) for name in COUNTS}
+    totals = {name: sum(row[name] or 0 for row in rows) for name in PROBLEMS}
+    clusters = {name: sum(bool(row[name]) for row in rows) for name in PROBLEMS}
     health = {row["cluster"]: judge_health(row.asDict()) for row in rows}
     return HealthTotals(**totals, clusters=clusters), health
 

@@ -15,7 +15,7 @@ from reconciler.model.cluster import Place, Replicas
 from reconciler.model.moves import MovesReading
 from reconciler.model.outcomes import Answer, AnswerKind
 from reconciler.model.plan import Plan
-from reconciler.moves.running.health import read_min_insync
+from reconciler.moves.running.health import list_required
 from reconciler.moves.running.insync import MinInsync
 from reconciler.moves.running.interventions import (
     REWRITE_S,
@@ -113,7 +113,7 @@ class Cancel:
         )
         self.writes, least, lowered = writes, 1, dict(plan.moves.min_insync if plan.moves else {})
         if plan.moves is not None and lowered:
-            _, least = read_min_insync(reader.read_cluster(list(lowered)), plan.moves)
+            _, least = list_required(reader.read_cluster(list(lowered)), plan.moves)
         self.insync = MinInsync(lowered, least, topics, rows, reader, writes)
         self._read(rows)
         self.lowered = self.insync.list_lowered(self.reading)

@@ -7,32 +7,38 @@ latency is not visible through the admin API.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from reconciler.model.cluster import ClusterState, Place
-from reconciler.model.moves import MIN_INSYNC, MovesReading, PartitionState, PlannedMoves
+from reconciler.model.health import Fault, judge_partition, read_min_insync
+from reconciler.model.moves import MovesReading, PartitionState, PlannedMoves
 from reconciler.units import count
 
 NAMED = 3
 
 
-class _Fault(StrEnum):
-    """What is wrong with a partition."""
-
-    BELOW_MIN = "has fewer in-sync replicas than min.insync.replicas"
-    OUT_OF_SYNC = "is not fully in sync"
-
-
-def read_min_insync(state: ClusterState, moves: PlannedMoves) -> tuple[dict[str, int], int]:
-    """Return min.insync.replicas in force during a run of moves, by topic and of all others."""
-    found = {
-        name: int(value)
-        for name, topic in state.topics.items()
-        if (value := topic.config.get(MIN_INSYNC)) is not None and value.isdecimal()
+_SAID = MappingProxyType(
+    {
+        Fault.OFFLINE: "has no leader",
+        Fault.UNWRITABLE: "has fewer in-sync replicas than min.insync.replicas",
+        Fault.UNDER_REPLICATED: "is not fully in sync",
     }
-    default = state.config_defaults.get(MIN_INSYNC, "1")
-    return found | dict(moves.min_insync), int(default) if default.isdecimal() else 1
+)
+_COUNTED = MappingProxyType(
+    {
+        Fault.OFFLINE: "without a leader",
+        Fault.UNWRITABLE: "below min.insync.replicas",
+    }
+)
+"""How many of the partitions that lack a dead broker are worse than under-replicated."""
+
+
+def list_required(state: ClusterState, moves: PlannedMoves) -> tuple[dict[str, int], int]:
+    """Return min.insync.replicas in force during a run of moves, by topic and of all others."""
+    own = {name: read_min_insync(topic.config, {}) for name, topic in state.topics.items()}
+    found = {name: value for name, value in own.items() if value is not None}
+    return found | dict(moves.min_insync), read_min_insync({}, state.config_defaults) or 1
 
 
 @dataclass(slots=True)
@@ -47,30 +53,34 @@ class Health:
     min_insync: Mapping[str, int]
     least: int = 1
     drained: frozenset[int] = frozenset()
-    known_bad: frozenset[tuple[Place, _Fault]] | None = None
+    known_bad: frozenset[tuple[Place, Fault]] | None = None
 
     def check(
         self, reading: MovesReading, moving: Collection[Place], leaving: Mapping[Place, set[int]]
     ) -> list[str]:
         """Return what is worse than at the start, as texts: dead brokers first.
 
-        `moving` has the partitions that are in flight, or were a moment ago: of these only
-        min.insync.replicas counts, since their new replicas are not in sync yet. `leaving` has the
-        replicas that the plan takes off a partition. Where one of these is not in sync, to move the
-        partition is the cure, and a pause would last for ever. The same holds for what is left on a
-        drained broker that is dead.
+        `moving` has the partitions that are in flight, or were a moment ago: their new replicas
+        are not in sync yet. `leaving` has the replicas that the plan takes off a partition. Where
+        one of these is not in sync, to move the partition is the cure, and a pause would last for
+        ever. The same holds for what is left on a drained broker that is dead.
         """
         alive = {broker.id for broker in reading.brokers if broker.alive}
         gone = self.drained - alive
-        bad: set[tuple[Place, _Fault]] = set()
-        worse: dict[Place, list[_Fault]] = {}
+        bad: set[tuple[Place, Fault]] = set()
+        worse: dict[Place, tuple[Fault, ...]] = {}
         lacked: dict[Place, set[int]] = {}
-        for place, state in _list_incomplete(reading):
-            missing = set(state.replicas).difference(state.in_sync)
-            now = list(self._judge(place, state, missing, moving))
+        for place, state in _list_faulty(reading):
+            now = self._judge(place, state, moving, alive)
             bad |= {(place, fault) for fault in now}
-            lacked[place] = missing - leaving.get(place, set()) - gone
-            worse[place] = list(self._judge(place, state, lacked[place], moving))
+            if Fault.OFFLINE in now:  # with a leader again, it is not worse than at the start
+                bad.add((place, Fault.UNWRITABLE))
+            spared = leaving.get(place, set()) | gone
+            lacked[place] = set(state.replicas).difference(state.in_sync, spared)
+            in_sync = tuple(broker for broker in state.replicas if broker not in lacked[place])
+            stays = not spared.issuperset(state.replicas)
+            as_left = replace(state, in_sync=in_sync)
+            worse[place] = self._judge(place, as_left, moving, alive) if stays else ()
         if self.known_bad is None:
             self.known_bad = frozenset(bad)
         self.known_bad &= bad
@@ -85,35 +95,36 @@ class Health:
         self,
         place: Place,
         state: PartitionState,
-        lacked: Collection[int],
         moving: Collection[Place],
-    ) -> Iterator[_Fault]:
-        """Yield what is wrong with a partition that lacks some replicas."""
-        replicas = len(state.replicas)
-        if lacked and place not in moving:
-            yield _Fault.OUT_OF_SYNC
-        if replicas - len(lacked) < min(self.min_insync.get(place[0], self.least), replicas):
-            yield _Fault.BELOW_MIN
+        alive: Collection[int],
+    ) -> tuple[Fault, ...]:
+        is_moving, leader = place in moving, state.leader
+        if is_moving and leader < 0:
+            # It cannot be copied, and a pause would not change that: the run reports it as stuck.
+            leader = state.replicas[0]
+        needed = self.min_insync.get(place[0], self.least)
+        shown = (state.replicas, state.in_sync, leader, needed)
+        return judge_partition(*shown, moving=is_moving, alive=alive)
 
 
-def _list_incomplete(reading: MovesReading) -> Iterator[tuple[Place, PartitionState]]:
-    """Yield the partitions that are not fully in sync."""
+def _list_faulty(reading: MovesReading) -> Iterator[tuple[Place, PartitionState]]:
+    """Yield the partitions that are not led or not fully in sync."""
     for topic, partitions in reading.partitions.items():
         for number, state in enumerate(partitions):
-            if len(state.in_sync) < len(state.replicas):
+            if state.leader < 0 or len(state.in_sync) < len(state.replicas):
                 yield (topic, number), state
 
 
-def _describe(worse: Mapping[Place, list[_Fault]], dead: Mapping[Place, set[int]]) -> Iterator[str]:
+def _describe(worse: Mapping[Place, list[Fault]], dead: Mapping[Place, set[int]]) -> Iterator[str]:
     """Name the dead brokers that partitions lack, and the partitions that lack no such broker."""
     for broker in sorted(set().union(*dead.values())):
         places = [place for place in worse if broker in dead[place]]
         verb = "lacks" if len(places) == 1 else "lack"
-        short = sum(_Fault.BELOW_MIN in worse[place] for place in places)
-        below = f", {short:,} of them below min.insync.replicas" if short else ""
-        yield f"broker {broker} is not alive: {count(len(places), 'partition')} {verb} it{below}"
+        counts = {said: sum(f in worse[place] for place in places) for f, said in _COUNTED.items()}
+        more = "".join(f", {number:,} of them {said}" for said, number in counts.items() if number)
+        yield f"broker {broker} is not alive: {count(len(places), 'partition')} {verb} it{more}"
     others = [(place, fault) for place in worse if not dead[place] for fault in worse[place]]
     for (topic, number), fault in others[:NAMED]:
-        yield f"{topic} partition {number} {fault}"
+        yield f"{topic} partition {number} {_SAID[fault]}"
     if len(others) > NAMED:
         yield count(len(others) - NAMED, "more partition")

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.model.cluster import ClusterState, TopicState
+from reconciler.model.health import is_below_min
 from reconciler.model.moves import MIN_INSYNC, MovesReading
 from reconciler.model.plan import PlannedTopic
 from reconciler.moves.running.notes import Observe, skip
@@ -121,8 +122,8 @@ class MinInsync:
     def _is_in_sync(self, topic: str, value: str | None, reading: MovesReading) -> bool:
         """Return whether all partitions of a topic have enough in-sync replicas for a value."""
         needed = int(value) if value else self.least
-        return all(
-            len(each.in_sync) >= min(needed, len(each.replicas))
+        return not any(
+            is_below_min(each.replicas, each.in_sync, needed)
             for each in reading.partitions.get(topic, ())
         )
 

@@ -25,7 +25,7 @@ from reconciler.model.moves import MIN_INSYNC, MovesReading, PlannedMoves
 from reconciler.model.plan import Plan, PlannedTopic
 from reconciler.moves.running.drains import Drains
 from reconciler.moves.running.gates import INTERRUPTED, Gates
-from reconciler.moves.running.health import Health, read_min_insync
+from reconciler.moves.running.health import Health, list_required
 from reconciler.moves.running.insync import MinInsync
 from reconciler.moves.running.notes import Observe, note
 from reconciler.moves.running.report import describe, judge_topics, name_behind, summarise
@@ -106,7 +106,7 @@ def run_moves(
     rows = Rows.of_plan(plan)
     by_name = {topic.name: topic for topic in plan.topics}
     topics = {name: by_name[name] for name, _ in rows.by_place}
-    min_insync, least = read_min_insync(state, moves)
+    min_insync, least = list_required(state, moves)
     drained = frozenset(drain.broker for drain in moves.drains)
     writes = Writes(topics, rows, reader, mover, clock, observe, lease or Unlocked(), writing)
     run = _Run(

@@ -15,7 +15,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from reconciler.metrics.catalogue import METRICS
-from reconciler.metrics.health import PROBLEMS
+from reconciler.model.health import PROBLEMS
 
 HERE = Path(__file__).resolve().parents[3] / "docs" / "monitoring"
 ALERTS, DASHBOARD = HERE / "reconciler-alerts.yml", HERE / "reconciler-dashboard.json"
