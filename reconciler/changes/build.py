@@ -13,6 +13,7 @@ from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.fields import managed_overrides
 from reconciler.errors import Finding, Severity
 from reconciler.model.cluster import Assignment, Broker, ClusterState
+from reconciler.model.health import find_problems
 from reconciler.model.plan import Plan, PlannedTopic, RiskNote, TopicImage, Weighed
 from reconciler.placement.given_rows import prefer_rows
 from reconciler.placement.measure import measure_balance
@@ -108,6 +109,7 @@ def assemble_plan(
         levels=placed.levels,
         weighed=weighed,
         excluded=tuple(sorted(excluded)),
+        health=find_problems(state),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 from reconciler.errors import Finding, Location
 from reconciler.model.cluster import Assignment, Broker, Replicas, Risk, TopicSpec
+from reconciler.model.health import HealthCounts
 from reconciler.model.moves import PlannedMoves
 
 
@@ -239,7 +240,8 @@ class Plan:
     the estate requires. `moves` is set in a plan that only moves replicas: it is approved alone,
     and takes hours where others take seconds. `existing_drift` lists the topics outside the scope
     that differ from their specs, and `agreed` those of a scope by commit that are as specified.
-    `stages` is the order in which a merge reaches the clusters, for display only.
+    `stages` is the order in which a merge reaches the clusters, for display only, and so is
+    `health`: what is wrong with the cluster, None if nothing is.
     """
 
     cluster: str
@@ -264,3 +266,4 @@ class Plan:
     existing_drift: tuple[DriftedTopic, ...] = ()
     agreed: tuple[str, ...] = ()
     stages: tuple[tuple[str, ...], ...] = ()
+    health: HealthCounts | None = None

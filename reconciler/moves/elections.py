@@ -11,7 +11,7 @@ from reconciler.diff.guards import check_means, refuse_plan
 from reconciler.diff.notes import note_failed_directories
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model.cluster import EMPTY, Assignment, ClusterState, TopicSpec, TopicState
-from reconciler.model.health import can_lead
+from reconciler.model.health import can_lead, find_problems
 from reconciler.model.plan import Plan, PlannedTopic, Scope, TopicImage, is_chosen, list_unmatched
 from reconciler.placement.measure import measure_balance
 from reconciler.spec.clusters import ClusterEntry
@@ -81,6 +81,7 @@ def assemble_elections(
         excluded=tuple(sorted(entry.exclude_brokers)),
         notes=tuple(note_failed_directories(entry, state)),
         scope=Scope(topics),
+        health=find_problems(state),
     )
     return refuse_plan(plan, check_means(entry, plan, state))
 

@@ -28,7 +28,7 @@ from reconciler.model.cluster import (
     Risk,
     TopicSpec,
 )
-from reconciler.model.health import read_min_insync
+from reconciler.model.health import find_problems, read_min_insync
 from reconciler.model.moves import (
     MIN_INSYNC,
     DefaultRate,
@@ -265,6 +265,7 @@ def compose_moves(
         balance_before=measure_balance(live.values(), able),
         balance_after=measure_balance(after.values(), able),
         excluded=tuple(sorted(entry.exclude_brokers)),
+        health=find_problems(state),
         moves=PlannedMoves(
             policy=allowed_moves(entry),
             replicas=sum(len(set(new) - set(old)) for old, new in pairs),

@@ -15,6 +15,7 @@ from pydantic.config import JsonDict  # pydantic resolves annotations
 # pydantic resolves annotations, and these documents have the fields of what they are made of.
 from reconciler.errors import Location
 from reconciler.model.cluster import Broker
+from reconciler.model.health import HealthCounts
 from reconciler.model.moves import MoveKind, MovePolicy, PlannedMoves
 from reconciler.model.plan import (
     Balance,
@@ -204,6 +205,16 @@ class PlannedMovesDocument(Document):
     policy: MovePolicyDocument
 
 
+@document_of(HealthCounts)
+class HealthCountsDocument(Document):
+    """What is 0 on a healthy cluster.
+
+    The first three count partitions, internal ones too; a partition can have two faults.
+    `brokers_down` counts dead brokers that hold replicas, `directories_offline` log directories
+    that have failed on living brokers.
+    """
+
+
 @document_of(Plan)
 class PlanDocument(Document):
     """A plan of reconciler: all changes to make on one Kafka cluster.
@@ -213,8 +224,9 @@ class PlanDocument(Document):
     their ids, and their numbers of partitions; in plans of moves and of elections, their entire
     images. It does not cover `alerts`: guards that the request loosens, and a changed client. Nor
     does it cover `stages`, the order in which a merge reaches the clusters, which is there if the
-    estate has it. `seal` covers the entire document except itself. Only a plan that moves replicas
-    has `moves`, and it makes no other change.
+    estate has it, and `health`, which is there if something is wrong with the cluster. `seal`
+    covers the entire document except itself. Only a plan that moves replicas has `moves`, and it
+    makes no other change.
     """
 
     format_version: Annotated[str, Field(pattern=r"^\d+\.\d+$"), Derived(lambda _: FORMAT_VERSION)]
@@ -229,3 +241,4 @@ class PlanDocument(Document):
     agreed: Annotated[tuple[str, ...], OMIT_EMPTY] = ()
     stages: Annotated[tuple[tuple[str, ...], ...], OMIT_EMPTY] = ()
     moves: Annotated[PlannedMovesDocument | None, OMIT_EMPTY] = None
+    health: Annotated[HealthCountsDocument | None, OMIT_EMPTY] = None

@@ -87,7 +87,8 @@ class _Text:
     def blocks(self, view: PlanView, *, unmanaged: bool) -> Iterator[Iterable[str]]:
         """Yield the lines of each block: the cluster, alerts, refusals, topics, notes, closing."""
         idle = (self.paint("yellow", f"{capital(said)}.") for said in view.idle)
-        yield [self.paint("bold", " · ".join(view.headline)), *idle]
+        ill = [self._ill(view)] if view.health else []
+        yield [self.paint("bold", " · ".join(view.headline)), *ill, *idle]
         if view.alerts:
             yield map(self._alert, view.alerts)
         if view.refusals:
@@ -105,6 +106,10 @@ class _Text:
             said = f"{view.unmanaged_words}:" if view.unmanaged else "No live topic is unmanaged."
             yield [said, *names]
         yield self._closing(view)
+
+    def _ill(self, view: PlanView) -> str:
+        named = f"reconciler health --cluster {view.cluster}"
+        return f"{self.paint('red', f'Unhealthy: {view.health}.')} By name: {named}"
 
     def _alert(self, alert: Finding) -> str:
         place = f"{alert.where.file}:{alert.where.line}: " if alert.where else ""

@@ -39,6 +39,7 @@ from reconciler.show.wording import (
     describe_weighed,
     group_racks,
     say_placement,
+    say_problems,
     say_records,
     say_refused,
     say_size,
@@ -176,6 +177,7 @@ class PlanView:
     makes the plan. `existing_drift` lists the topics outside its scope that differ from their
     specs. `stage` says when a merge reaches the cluster; it is empty if the estate has no stages.
     `explicit` counts the topics on which only defaults become explicit, which `counts` omits.
+    `health` says what is wrong with the cluster besides dead brokers; it is empty if nothing is.
     """
 
     cluster: str
@@ -204,6 +206,7 @@ class PlanView:
     existing_drift: tuple[DriftView, ...] = ()
     stage: str = ""
     explicit: int = 0
+    health: str = ""
 
     @property
     def changed(self) -> tuple[TopicView, ...]:
@@ -338,6 +341,7 @@ def view_plan(plan: Plan) -> PlanView:
         existing_drift=tuple(map(_view_drift, plan.existing_drift)),
         stage=_say_stage(plan.cluster, plan.stages),
         explicit=explicit,
+        health=say_problems(plan.health, brokers=False) if plan.health else "",
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from reconciler.changes.deletions import describe_time
 from reconciler.errors import Location, escape_unprintable
 from reconciler.model.cluster import Assignment, Broker, Replicas
+from reconciler.model.health import HealthCounts
 from reconciler.model.plan import (
     Balance,
     FieldValue,
@@ -320,6 +321,25 @@ def describe_weighed(weighed: Weighed) -> str:
 def _spread(spread: Spread, say: Callable[[int], str] = str) -> str:
     least, most = say(spread.least), say(spread.most)
     return most if least == most else f"{least}..{most}"
+
+
+def say_problems(counts: HealthCounts, *, brokers: bool = True) -> str:
+    """Return what is wrong in one line; empty if nothing is. `brokers`: name dead ones, too."""
+    partitions = {
+        "offline": counts.offline,
+        "below min.insync.replicas": counts.unwritable,
+        "under-replicated": counts.under_replicated,
+    }
+    said = [f"{number:,} {what}" for what, number in partitions.items() if number]
+    if said:
+        first = next(filter(None, partitions.values()))
+        said[0] = said[0].replace(f"{first:,}", count(first, "partition"), 1)
+    if counts.brokers_down and brokers:
+        said.append(f"{count(counts.brokers_down, 'broker')} dead")
+    if counts.directories_offline:
+        many = "y" if counts.directories_offline == 1 else "ies"
+        said.append(f"{counts.directories_offline:,} log director{many} offline")
+    return ", ".join(said)
 
 
 def capital(text: str) -> str:

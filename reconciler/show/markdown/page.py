@@ -77,6 +77,9 @@ def _head(plan: PlanView) -> str:
     lines = [" · ".join(filter(None, [*map(prose, plan.headline[1:]), *quiet]))]
     if plan.stage:
         lines.append(capital(prose(plan.stage)))
+    if plan.health:
+        named = code(f"reconciler health --cluster {shlex.quote(plan.cluster)}")
+        lines.append(f"**Unhealthy: {plan.health}.** By name: {named}")
     lines += [f"**{capital(said)}.**" for said in plan.idle]
     if risks := count_risks(plan):
         lines.insert(0, f"Risk: {risks}")

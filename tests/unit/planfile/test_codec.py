@@ -14,6 +14,7 @@ from shorthand import HERE, NOW_MS, ONE, brokers, cluster, plan, rows, spec, top
 from reconciler.cli.schema import render_schema
 from reconciler.errors import Finding, PlanFileError, Severity
 from reconciler.model.cluster import ClusterState
+from reconciler.model.health import HealthCounts
 from reconciler.model.plan import Commit, Plan, PlannedTopic, Scope, TopicImage
 from reconciler.planfile.approval import list_new_rows
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
@@ -55,6 +56,16 @@ def test_stages_are_kept_and_are_not_part_of_the_fingerprint() -> None:
     assert kept["stages"] == [["dev"], ["prod", "eu"]]
     assert kept["fingerprint"] == document()["fingerprint"]
     load_validator("plan").validate(kept)
+
+
+def test_health_is_kept_sealed_and_not_part_of_the_fingerprint() -> None:
+    ill = replace(PLAN, health=HealthCounts(offline=4, under_replicated=118))
+    text = encode_plan(ill)
+    assert decode_plan(text) == ill
+    assert fingerprint_plan(ill) == fingerprint_plan(PLAN)
+    assert "health" not in json.loads(encode_plan(PLAN))
+    with pytest.raises(PlanFileError, match="seal"):
+        decode_plan(text.replace('"offline":4', '"offline":0'))
 
 
 def document() -> dict[str, Any]:
