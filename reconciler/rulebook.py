@@ -326,9 +326,7 @@ _SNAPSHOTS: tuple[Rule, ...] = (
     Rule("snapshot-file", "A snapshot is a readable UTF-8 file."),
     Rule("snapshot-form", "A snapshot matches its schema."),
     Rule("snapshot-version", "A snapshot of a newer major format is not read."),
-    Rule(
-        "snapshot-assumed", "A plan reports values that it needs and the snapshot does not contain."
-    ),
+    Rule("snapshot-assumed", "A report names what it needs and the snapshot does not contain."),
 )
 
 # Plan files, stale plans and outcomes (plan, apply).

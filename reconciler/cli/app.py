@@ -36,6 +36,7 @@ VERBS = MappingProxyType(
         "rehearse": "Run a plan for real on a throwaway cluster of the same shape.",
         "import": "Write specs for a cluster, or for other tools' files.",
         "moves": "Show, slow, cancel and settle moves of replicas.",
+        "health": "Show what is wrong with a cluster, by name.",
         "snapshot": "Save a cluster's state as a file to plan on.",
         "simulate": "Show what placement would do, without a cluster.",
         "watch": "Plan again and again, and serve metrics.",

@@ -60,6 +60,16 @@ def _moves() -> dict[str, Any]:
     }
 
 
+def _health() -> dict[str, Any]:
+    from reconciler.planfile.health_document import HealthDocument
+
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **HealthDocument.model_json_schema(mode="serialization"),
+        "title": "The health of a Kafka cluster, as reconciler reports it",
+    }
+
+
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
     {
         "topic": _topic,
@@ -68,6 +78,7 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
         "plan": _plan,
         "snapshot": _snapshot,
         "moves": _moves,
+        "health": _health,
     }
 )
 """Every format by name. schemas/ holds each as `<name>.schema.json`."""

@@ -147,16 +147,19 @@ class KafkaReader:
         """Add the controllers that vote to a state; none if the cluster does not tell."""
         return replace(state, voters=read_voters(self._connection))
 
-    def read_fenced(self, state: ClusterState, named: Collection[int]) -> ClusterState:
+    def read_fenced(
+        self, state: ClusterState, named: Collection[int] | None = None
+    ) -> ClusterState:
         """Add those of the `named` brokers to a state that are registered and not alive.
 
-        Nothing is added if the cluster does not tell. Cost: one request.
+        None is every broker. Nothing is added if the cluster does not tell. Cost: one request.
         """
         found = read_fenced(self._connection)
         if found is None:
             return state
+        wanted = found.keys() if named is None else found.keys() & set(named)
         known = {broker.id for broker in state.brokers}
-        fenced = (Broker(b, found[b], alive=False) for b in found.keys() & set(named) - known)
+        fenced = (Broker(b, found[b], alive=False) for b in wanted - known)
         brokers = tuple(sorted((*state.brokers, *fenced), key=lambda broker: broker.id))
         return replace(state, brokers=brokers, lists_fenced=True)
 
