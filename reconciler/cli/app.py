@@ -16,6 +16,7 @@ from typing import NoReturn
 
 import click
 
+from reconciler.cli.groups import Group
 from reconciler.cli.terminal import (
     give_up_stdout,
     guard,
@@ -49,7 +50,7 @@ VERBS = MappingProxyType(
 )
 
 
-class Verbs(click.Group):
+class Verbs(Group):
     """A group that imports the module of a verb only when it is called, for a fast start."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002

@@ -12,6 +12,7 @@ import click
 
 from reconciler.api.authors import find_author
 from reconciler.api.planning import load_estate
+from reconciler.cli.groups import Group
 from reconciler.cli.journal import read_last_run
 from reconciler.cli.options import Command, cluster_option, estate_argument
 from reconciler.cli.plans import read_accepted, read_plan, write_whole
@@ -47,7 +48,7 @@ journal_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Report a plan to GitHub or GitLab, and trouble to a webhook, from a workflow.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli import options
+from reconciler.cli.groups import Group
 from reconciler.cli.terminal import can_redraw, paint, print_note, wants_colour
 from reconciler.errors import UsageError
 from reconciler.model.cluster import Broker
@@ -46,7 +47,7 @@ COLOURS = {
 }
 
 
-@click.group(name="sandbox", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(name="sandbox", cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
     """Run a throwaway Kafka cluster of real brokers, reachable only from this machine."""
 

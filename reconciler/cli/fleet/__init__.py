@@ -7,6 +7,8 @@ from types import MappingProxyType
 
 import click
 
+from reconciler.cli.groups import Group
+
 JOBS = MappingProxyType(
     {
         "run": "Do a night's work: collect, plan, audit, history and page, in one session.",
@@ -22,7 +24,7 @@ JOBS = MappingProxyType(
 )
 
 
-class Jobs(click.Group):
+class Jobs(Group):
     """A group that imports a job's module only when that job is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.fleet.options import engine_options, lake_option, open_lake, spark_job
+from reconciler.cli.groups import Group
 from reconciler.cli.options import Command
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from reconciler.fleet.lake.stores import Store
 
 
-@click.group(name="lake")
+@click.group(name="lake", cls=Group)
 def command() -> None:
     """Manage the collections of a lake."""
 

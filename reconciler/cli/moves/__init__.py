@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from reconciler.cli.groups import Group
 from reconciler.cli.moves import cancel, files, rates, settle, status, unthrottle
 
 
-@click.group(name="moves", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(name="moves", cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
     """Show, slow, cancel and settle moves of replicas, and exchange plans of them as files."""
 

@@ -51,6 +51,7 @@ def test_help_loads_click_alone(tmp_path: Path) -> None:
     assert own == {
         "reconciler.cli",
         "reconciler.cli.app",
+        "reconciler.cli.groups",
         "reconciler.cli.terminal",
         "reconciler.errors",
         "reconciler.rulebook",

@@ -1,0 +1,57 @@
+"""Groups of commands: an unknown command gets the nearest one, or the one that does what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import click
+
+MEANT: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "check": ("validate", "apply --check"),
+        "create": ("apply",),
+        "delete": ("apply",),
+        "deploy": ("apply",),
+        "diff": ("plan",),
+        "drift": ("plan --detailed-exitcode",),
+        "export": ("import", "snapshot"),
+        "graph": ("plan --explain",),
+        "help": ("--help",),
+        "lint": ("validate",),
+        "list": ("owners", "plan --unmanaged"),
+        "ls": ("owners", "plan --unmanaged"),
+        "move": ("plan --moves", "moves"),
+        "preview": ("plan",),
+        "reassign": ("plan --moves", "moves import"),
+        "status": ("plan", "moves status", "sandbox status"),
+        "sync": ("apply",),
+        "test": ("validate", "rehearse"),
+        "update": ("apply",),
+        "version": ("--version",),
+    }
+)
+"""Words that other tools use for what a verb of ours does: Terraform, kubectl, topicctl, git."""
+
+
+class Group(click.Group):
+    """A group that names the nearest of its commands where it has none of that name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command. Errors: click.UsageError that names what was perhaps meant."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            ctx.fail(f"no command '{name}'{self._suggest(ctx, name)}")
+        return super().resolve_command(ctx, args)
+
+    def _suggest(self, ctx: click.Context, name: str) -> str:
+        from difflib import get_close_matches
+
+        word, path = name.lower(), ctx.command_path
+        if ctx.parent is None and word in MEANT:
+            return f"; use `{'` or `'.join(f'{path} {each}' for each in MEANT[word])}`"
+        if near := get_close_matches(word, self.list_commands(ctx), n=1):
+            return f"; did you mean `{path} {near[0]}`?"
+        return f"; `{path} --help` lists them"
