@@ -1,4 +1,4 @@
-"""Groups of commands: an unknown command gets the nearest one, or the one that does what it says."""
+"""Groups of commands: an unknown command gets the nearest one, or what does the same here."""
 
 from __future__ import annotations
 

@@ -46,7 +46,10 @@ def read_release(ctx: click.Context, param: click.Parameter, value: str | None) 
 
 
 class Command(click.Command):
-    """A command that refuses an option that is given twice if only its last value would count."""
+    """A command as every verb is one: its help ends with examples, and no value is lost.
+
+    An option that is given twice is refused if only its last value would count.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does. Errors: click.UsageError for a repeated option."""
@@ -59,6 +62,16 @@ class Command(click.Command):
         if repeated := [name for name, times in given.items() if times > 1]:
             ctx.fail(f"{repeated[0]} is given {given[repeated[0]]} times, and takes one value")
         return super().parse_args(ctx, args)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, each in a line, so that it can be copied."""
+        from reconciler.cli.examples import EXAMPLES
+
+        root = ctx.find_root().command_path
+        if examples := EXAMPLES.get(ctx.command_path.removeprefix(root).strip()):
+            with formatter.section("Examples"):
+                for example in examples:
+                    formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
 
 def choose_topics(explained: str) -> Callable[[F], F]:

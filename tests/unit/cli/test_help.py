@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 import click
 import pytest
 
-from reconciler.cli.app import group
+from reconciler.cli.app import group, run
+from reconciler.cli.examples import EXAMPLES
 
 
 def list_commands(
@@ -77,6 +79,25 @@ def test_every_option_is_explained(words: str) -> None:
     for parameter in COMMANDS[words].params:
         if isinstance(parameter, click.Option):
             assert parameter.help, parameter.opts
+
+
+def test_every_command_has_examples_and_no_other_has() -> None:
+    assert EXAMPLES.keys() == COMMANDS.keys()
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_the_examples_of_a_command_call_it_and_are_shown_in_a_line(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*words.split(), "--help"]) == 0
+    shown = capsys.readouterr().out.partition("\nExamples:\n")[2].splitlines()
+    assert shown == [f"  {example}" for example in EXAMPLES[words]]
+    for example in EXAMPLES[words]:
+        assert len(f"  {example}") <= 80
+        called = shlex.split(example.partition(" > ")[0])
+        assert called[: len(words.split()) + 1] == ["reconciler", *words.split()]
+        context = click.Context(COMMANDS[words])
+        COMMANDS[words].make_parser(context).parse_args(called[len(words.split()) + 1 :])
 
 
 @pytest.mark.parametrize(
