@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from reconciler.cli.variables import Given, read_variables
 from reconciler.errors import SandboxError
 from reconciler.units import SECOND, UnitError, parse_duration, parse_size
 
@@ -52,8 +54,11 @@ class Command(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does. Errors: click.UsageError for a repeated option."""
-        order = self.make_parser(ctx).parse_args(args=list(args))[2]
+        """Parse as click does, with the values of variables as defaults.
+
+        Errors: click.UsageError for a repeated option, or an invalid value of a variable.
+        """
+        values, _, order = self.make_parser(ctx).parse_args(args=list(args))
         given = Counter(
             each.opts[0]
             for each in order
@@ -61,6 +66,7 @@ class Command(click.Command):
         )
         if repeated := [name for name, times in given.items() if times > 1]:
             ctx.fail(f"{repeated[0]} is given {given[repeated[0]]} times, and takes one value")
+        ctx.default_map = read_variables(self, Given(values, order), os.environ)
         return super().parse_args(ctx, args)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -72,6 +78,12 @@ class Command(click.Command):
             with formatter.section("Examples"):
                 for example in examples:
                     formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+
+
+def is_given(name: str) -> bool:
+    """Return whether the command line has a parameter, and not only a variable or a default."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def choose_topics(explained: str) -> Callable[[F], F]:

@@ -83,7 +83,7 @@ def command(
     if against is not None and bootstrap_servers is not None:
         raise UsageError("--against reads a file; leave --bootstrap-servers out")
     if source.is_file() and source.suffix not in (".yaml", ".yml"):
-        if bootstrap_servers is not None:
+        if options.is_given("bootstrap_servers"):
             raise UsageError("a saved plan needs no cluster; leave --bootstrap-servers out")
         occasion = _take_saved(source, estate, cluster, topic, against)
     else:
