@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -47,11 +48,42 @@ def read_release(ctx: click.Context, param: click.Parameter, value: str | None) 
         raise click.BadParameter(str(error), ctx, param) from error
 
 
+_LEVEL = "reconciler.verbosity"
+_VERBOSITY = (
+    (["--verbose", "-v"], 20, "Show requests, brokers, times and retries on stderr."),
+    (["--debug"], 10, "Show the protocol of the Kafka client as well; no secrets."),
+)
+"""The options of verbosity, with their levels of `logging`, which a fast start does not import."""
+
+
+def _keep_level(level: int, ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    """Keep the lowest level that is asked for, for `Command.invoke`."""
+    if value:
+        ctx.meta[_LEVEL] = min(level, ctx.meta.get(_LEVEL, level))
+
+
 class Command(click.Command):
-    """A command as every verb is one: its help ends with examples, and no value is lost.
+    """A command as every verb is one: it can be verbose, and its help ends with examples.
 
     An option that is given twice is refused if only its last value would count.
     """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        for names, level, explained in _VERBOSITY:
+            keep = partial(_keep_level, level)
+            self.params.append(
+                click.Option(names, is_flag=True, expose_value=False, callback=keep, help=explained)
+            )
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, with its log on stderr if this is wanted."""
+        if not (level := ctx.meta.get(_LEVEL)):
+            return super().invoke(ctx)
+        from reconciler.cli.verbosity import showing_log
+
+        with showing_log(level):
+            return super().invoke(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does, with the values of variables as defaults.

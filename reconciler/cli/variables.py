@@ -45,7 +45,7 @@ _ELSEWHERE: Mapping[str, frozenset[str]] = MappingProxyType(
         "--bootstrap-servers": frozenset({"--all-clusters", "--from", "--against"}),
     }
 )
-"""Options that say where the cluster comes from, so that the variable of another one is not used."""
+"""Options that say where the cluster comes from: the variable of another one is not used."""
 
 
 class Given:
@@ -85,7 +85,7 @@ def find_variable(parameter: click.Parameter) -> str | None:
         return None  # that of a webhook does not depend on who reads the output
     if parameter.opts[0] == "--bootstrap-servers" and parameter.multiple:
         return None  # an address for each cluster of a fleet
-    return VARIABLES.get(parameter.opts[0])
+    return next((VARIABLES[name] for name in parameter.opts if name in VARIABLES), None)
 
 
 def read_variables(

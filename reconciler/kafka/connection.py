@@ -27,6 +27,7 @@ from reconciler.kafka.errors import (
 )
 from reconciler.kafka.probe import Listener, Reach, probe_all
 from reconciler.kafka.settings import ClientSettings, resolve_settings
+from reconciler.kafka.trace import LOG, trace_request
 from reconciler.spec.clusters import ClusterEntry
 
 T = TypeVar("T")
@@ -85,10 +86,16 @@ class Connection:
         """Return the open client. Errors: ClusterError with every reason why there is none."""
         with self._lock:
             if self._client is None:
-                self._client, self._nodes = open_client(
-                    self.settings, self.entry, self._throttled.append
-                )
+                self._client, self._nodes = self._open()
             return self._client
+
+    def _open(self) -> tuple[AdminClient, Sequence[Node]]:
+        spelled = f"{self.settings.protocol} to {', '.join(self.settings.servers)}"
+        with trace_request(self.entry.name, f"connecting by {spelled}"):
+            client, nodes = open_client(self.settings, self.entry, self._throttled.append)
+        brokers = ", ".join(f"{n.id} {n.host}:{n.port}" for n in sorted(nodes, key=lambda n: n.id))
+        LOG.info("%s: brokers: %s", self.entry.name, brokers)
+        return client, nodes
 
     def forget(self, client: AdminClient) -> None:
         """Discard a client that lost its brokers: it may not find others, but a new client does."""
@@ -127,7 +134,8 @@ class Connection:
                 lost = error
             else:
                 try:
-                    return question(client)
+                    with trace_request(self.entry.name, what):
+                        return question(client)
                 except KafkaException as error:
                     if not may_ask_again(error_of(error)):
                         raise refuse_request(error_of(error), what) from error
@@ -136,6 +144,7 @@ class Connection:
                     # dies it goes on to time out, and a new client gets an answer at once.
                     self.forget(client)
             if pause is not None:
+                LOG.info("%s: %s: sent again in %.1f s", self.entry.name, what, pause)
                 time.sleep(pause)
         if isinstance(lost, ClusterError):
             raise lost

@@ -19,6 +19,7 @@ from reconciler.kafka.connection import Connection
 from reconciler.kafka.errors import UntranslatableError, read_answer
 from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.second_client import SecondClient, describe_error
+from reconciler.kafka.trace import trace_request
 from reconciler.model.cluster import Place, Replicas, ThrottleList, ThrottleSide
 from reconciler.model.moves import DefaultRate, MovesReading
 from reconciler.model.outcomes import Answer, AnswerKind
@@ -41,6 +42,7 @@ class KafkaMover:
     """
 
     def __init__(self, connection: Connection) -> None:
+        self._name = connection.entry.name
         self._client = SecondClient(connection)
         self._reader = MovesReader(connection, self._client)
 
@@ -194,7 +196,8 @@ class KafkaMover:
             # The connection comes first: only what fails after it may have been sent.
             manager.run(_connect, manager, broker)
             sent = True
-            return manager.run(_ask, manager, broker, request)
+            with trace_request(self._name, f"{type(request).__name__} to broker {broker}"):
+                return manager.run(_ask, manager, broker, request)
         except (UntranslatableError, IncompatibleBrokerVersion) as error:
             return Answer(AnswerKind.REFUSED, "UNSUPPORTED_FEATURE", str(error))
         except (ClusterError, ClientError, OSError, ValueError) as error:

@@ -28,6 +28,7 @@ from reconciler.kafka.connection import PAUSES_S, REQUEST_S, Connection
 from reconciler.kafka.errors import UntranslatableError
 from reconciler.kafka.probe import Trust
 from reconciler.kafka.settings import ClientSettings
+from reconciler.kafka.trace import trace_request
 
 T = TypeVar("T")
 
@@ -90,7 +91,9 @@ class SecondClient:
         reason = ""
         for pause in (*PAUSES_S, None):
             try:
-                return question(self.open())
+                client = self.open()
+                with trace_request(self._connection.entry.name, "request of kafka-python"):
+                    return question(client)
             except KafkaTimeoutError as error:  # kafka-python has retried by itself, for 10 s
                 self.close()
                 reason = describe_error(error)

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from reconciler.errors import ClusterError, Finding, Location, keep_secret
 from reconciler.kafka.probe import Trust
+from reconciler.kafka.trace import follow_log, list_log_properties
 from reconciler.spec.client import (
     MalformedReferenceError,
     SecretKind,
@@ -103,7 +104,11 @@ class ClientSettings:
         ours: dict[str, Any] = {"error_cb": observe, "throttle_cb": throttled}
         if watch is not None:
             ours |= {"stats_cb": watch, "statistics.interval.ms": STATISTICS_MS}
-        return _Client({**self._properties, **ours})
+        traced = list_log_properties()
+        client = _Client({**self._properties, **ours, **traced})
+        if traced:
+            follow_log(client)
+        return client
 
     def build_producer(self, **properties: object) -> Producer:
         """Pass all properties in clear text to a producer; `properties` win, with `_` for dots.

@@ -42,6 +42,7 @@ from reconciler.kafka.errors import (
 )
 from reconciler.kafka.rights import describe_topics, is_denial, missing_on_topic
 from reconciler.kafka.second_client import TIMEOUT_MS, open_second_client
+from reconciler.kafka.trace import trace_request
 from reconciler.model.outcomes import Answer, AnswerKind
 from reconciler.model.steps import (
     ConfigureTopic,
@@ -52,6 +53,7 @@ from reconciler.model.steps import (
     Step,
     Verb,
 )
+from reconciler.units import count
 
 Answers = Mapping[str, Future[Any]]
 
@@ -84,7 +86,9 @@ class KafkaWriter:
             return _answer_all(steps, Answer(AnswerKind.REFUSED, "INVALID_REQUEST", str(error)))
         # No retry here: a request without an answer may be queued in a frozen controller, which
         # carries it out later. The caller looks at the cluster before it sends anything again.
-        wait(asked.values())
+        said = f"{steps[0].verb} of {count(len(steps), 'topic')}"
+        with trace_request(self._connection.entry.name, said + " (check)" * validate_only):
+            wait(asked.values())
         answers = {topic: read_answer(answer.exception()) for topic, answer in asked.items()}
         if wait_s := self._connection.take_throttle(client):
             answers = {topic: replace(each, wait_s=wait_s) for topic, each in answers.items()}

@@ -66,7 +66,10 @@ def test_a_run_that_succeeds_shows_no_secret_anywhere(
     assert run(("snapshot", *LAB, "--out", "snapshot.json")) == 0
     assert run(("plan", *LAB, "--against", "snapshot.json")) == 0
     assert run(("import", *LAB, "--topic", f"{topic_prefix}*", "topics")) == 0
+    assert run(("plan", *LAB, "--debug")) == 0
+    assert run(("moves", "status", *LAB, "--debug")) == 0
     said = capfd.readouterr()
+    assert "Sent MetadataRequest" in said.err
     record = read_record(servers, audit)
     assert '"fingerprint"' in record
     assert find_planted(estate, said.out, said.err, record) == []
@@ -98,6 +101,7 @@ def test_a_run_that_fails_shows_no_secret_anywhere(
         write_clusters(use(name, secured, endpoint))
         run(("plan", *LAB, "--out", "plan.json"))
         run(("apply", *LAB, "--auto-approve", "--journal", "journal.jsonl"))
+        run(("plan", *LAB, "--debug"))
     said = capfd.readouterr()
     assert said.out + said.err
     assert find_planted(estate, said.out, said.err) == []
