@@ -23,6 +23,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "reconciler apply plan.json --journal apply.jsonl",
             "reconciler apply --cluster prod-eu --check",
         ),
+        "health": (
+            "reconciler health --cluster prod-eu",
+            "reconciler health --cluster prod-eu --format json",
+        ),
         "elect": ("reconciler elect --cluster prod-eu --out elect.json",),
         "rebalance": (
             "reconciler rebalance --cluster prod-eu --brokers 10,11 --out moves.json",

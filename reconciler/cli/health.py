@@ -44,8 +44,6 @@ def command(
     fenced brokers are notes. ESTATE has the connection settings, and defaults to topics.
 
     Exits 2 if data or availability is at risk, 1 if the cluster could not be read, else 0.
-
-    Example: reconciler health --cluster prod-eu --format json
     """
     loaded = load_estate(estate)
     with working(f"reading {cluster}"):

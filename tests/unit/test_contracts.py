@@ -58,8 +58,8 @@ DOORS = {
     "placement": """bounds given_rows kafka_placement loss measure moving.check moving.moves
         moving.problem problem strategies weigh""",
     "sandbox": "cluster control jars launch paths record request",
-    "show": """explain.matrix explain.picture explain.text fields github gradual markdown.marks
-        markdown.page moves_in_flight text view wording""",
+    "show": """explain.matrix explain.picture explain.text fields github gradual health
+        markdown.marks markdown.page moves_in_flight text view wording""",
 }
 """The modules of a package that other packages may import. The others are private to it."""
 

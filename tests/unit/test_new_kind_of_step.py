@@ -91,6 +91,7 @@ RUN = '''
 import json
 from concurrent.futures import Future
 from dataclasses import replace
+from types import SimpleNamespace
 
 from reconciler.api.records import begin_record
 from reconciler.api.rendering import render_plan
@@ -118,6 +119,7 @@ class Cluster:
     def __init__(self):
         self.live = TopicState("led", "id", rows, leaders=(1, 1))
         self.asked = []
+        self.entry = SimpleNamespace(name="prod")
 
     def shuffle(self, names, validate_only):
         self.asked.append(validate_only)
