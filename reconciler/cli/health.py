@@ -41,7 +41,7 @@ def command(
 
     Offline, unwritable and under-replicated partitions, dead brokers, failed and nearly full log
     directories are a risk; moves, throttles, preferred leaders that do not lead, cordoned and
-    fenced brokers are notes. ESTATE has the connection settings, and defaults to topics.
+    fenced brokers are notes. ESTATE has the connection settings. ESTATE defaults to topics.
 
     Exits 2 if data or availability is at risk, 1 if the cluster could not be read, else 0.
     """
