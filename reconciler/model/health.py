@@ -76,7 +76,7 @@ PROBLEMS = tuple(each.name for each in fields(HealthCounts))
 class FaultyPartition:
     """A partition with a fault. `leader` is -1 if there is none, None if it is unknown.
 
-    `in_sync` is None if unknown. `needed` is min.insync.replicas in force.
+    `in_sync` is None if unknown. `min_insync` is min.insync.replicas in force.
     """
 
     topic: str
@@ -84,8 +84,13 @@ class FaultyPartition:
     replicas: Replicas
     in_sync: Replicas | None
     leader: int | None
-    needed: int
+    min_insync: int
     faults: tuple[Fault, ...]
+
+    @property
+    def needed(self) -> int:
+        """The replicas in sync that writes with acks=all need."""
+        return find_needed(self.replicas, self.in_sync or (), self.min_insync)
 
     @property
     def lacking(self) -> Replicas:
@@ -227,7 +232,7 @@ def count_problems(state: ClusterState) -> HealthCounts:
     """Count what is wrong with a cluster.
 
     Of a topic whose configs were not read, only the default of min.insync.replicas is known.
-    Cost: 10 ms for 100,000 partitions that are healthy.
+    Cost: 30 ms for 100,000 partitions that are healthy.
     """
     return _count(state, find_faulty(state), _list_dead(state))
 
@@ -291,13 +296,18 @@ def is_offline(
     return not any(broker in alive for broker in (replicas if in_sync is None else in_sync))
 
 
-def is_below_min(replicas: Collection[int], in_sync: Collection[int], needed: int) -> bool:
-    """Return whether writes with acks=all fail for want of replicas in sync.
+def is_below_min(replicas: Collection[int], in_sync: Collection[int], min_insync: int) -> bool:
+    """Return whether writes with acks=all fail for want of replicas in sync."""
+    return len(in_sync) < find_needed(replicas, in_sync, min_insync)
+
+
+def find_needed(replicas: Collection[int], in_sync: Collection[int], min_insync: int) -> int:
+    """Return how many replicas must be in sync for writes with acks=all.
 
     Kafka requires at most all replicas (KAFKA-21110). Of a partition that moves these are also the
     new ones, and the old ones that are in sync still.
     """
-    return len(in_sync) < min(needed, len({*replicas, *in_sync}))
+    return min(min_insync, len({*replicas, *in_sync}))
 
 
 def can_lead(broker: int, in_sync: Collection[int], alive: Collection[int]) -> bool:

@@ -32,7 +32,7 @@ FORMAT_VERSION = "1.0"
 class FaultyPartitionDocument(Document):
     """A partition with a fault.
 
-    `leader` is -1 if there is none; it and `in_sync` are null if unknown. `needed` is
+    `leader` is -1 if there is none; it and `in_sync` are null if unknown. `min_insync` is
     min.insync.replicas in force. `lacking` lists the brokers whose replicas are not in sync.
     """
 

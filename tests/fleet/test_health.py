@@ -44,10 +44,17 @@ STATES = {
         nodes=NODES,
         defaults={"min.insync.replicas": "3"},
     ),
-    # No leader: offline, and not below min.insync.replicas too. A moving partition is no fault.
+    # No leader: offline, and not below min.insync.replicas too. New replicas that copy are no
+    # fault, unless so few others are in sync that writes fail meanwhile.
     "worst": cluster(
         two("dark", ((), ONE_LESS), leaders=(-1, 2)),
         two("moves", (ONE_LESS, FULL), reassigning=frozenset({0})),
+        two(
+            "starved",
+            ((1,), FULL),
+            reassigning=frozenset({0}),
+            config={"min.insync.replicas": "2"},
+        ),
         two("unknown", (), leaders=()),
         nodes=NODES,
     ),
@@ -69,7 +76,7 @@ def test_faults_are_counted_by_cluster_and_one_is_enough(state: dict[str, DataFr
         "disk": (0, 0, 0, 0, 1),
         "lags": (0, 0, 1, 0, 0),
         "short": (0, 1, 2, 0, 0),
-        "worst": (1, 0, 2, 0, 0),
+        "worst": (1, 1, 2, 0, 0),
     }
     assert {name: judge_health(row) for name, row in rows.items()} == {
         "calm": Health.HEALTHY,
@@ -89,6 +96,7 @@ def test_unhealthy_topics_have_the_faults_of_their_partitions(state: dict[str, D
         ("short", "default", 0, 1, 1, [3]),
         ("short", "own", 0, 0, 1, [3]),
         ("worst", "dark", 1, 0, 2, [1, 2, 3]),
+        ("worst", "starved", 0, 1, 0, [2, 3]),
     ]
 
 

@@ -84,7 +84,7 @@ def test_json_names_every_partition_and_what_it_lacks(tmp_path: Path) -> None:
             "replicas": [1, 2],
             "in_sync": [1],
             "leader": None,
-            "needed": 1,
+            "min_insync": 1,
             "faults": ["under_replicated"],
             "lacking": [2],
         }
