@@ -60,6 +60,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "moves import": (
             "reconciler moves import reassignment.json --cluster prod-eu --out moves.json",
         ),
+        "health": (
+            "reconciler health --cluster prod-eu",
+            "reconciler health --cluster prod-eu --format json",
+            "reconciler health --cluster prod-eu --against prod-eu.snapshot.json",
+        ),
         "snapshot": ("reconciler snapshot --cluster prod-eu --out prod-eu.snapshot.json",),
         "simulate": (
             "reconciler simulate --brokers 6 --racks 3 --topic a=12x3 --lose-rack rack0",
