@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 
 from reconciler.rulebook import RULES
 
@@ -233,7 +234,16 @@ class FindingsError(ReconcilerError):
 
 
 class SpecError(FindingsError):
-    """The estate has errors: nothing was read from or written to a cluster."""
+    """The estate has errors: nothing was read from or written to a cluster.
+
+    `about` names the topics of findings, as far as these are about one topic.
+    """
+
+    def __init__(
+        self, findings: Iterable[Finding], about: Mapping[Finding, str] = MappingProxyType({})
+    ) -> None:
+        self.about = about
+        super().__init__(findings)
 
 
 class ClusterError(FindingsError):

@@ -1,9 +1,9 @@
-"""Findings as text for people, as JSON, as SARIF, and as JUnit."""
+"""Findings as text for people, as SARIF, and as JUnit."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -46,22 +46,6 @@ def count_findings(findings: Sequence[Finding]) -> str:
     ]
     files = len({finding.where.file for finding in findings if finding.where})
     return f"{' and '.join(counts)} in {count(files, 'file')}"
-
-
-def list_findings(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Return findings as JSON objects."""
-    return [
-        {
-            "rule": finding.rule,
-            "severity": str(finding.severity),
-            "what": finding.what,
-            "way_out": finding.way_out,
-            "file": finding.where.file if finding.where else None,
-            "line": finding.where.line if finding.where else None,
-            "column": finding.where.column if finding.where else None,
-        }
-        for finding in findings
-    ]
 
 
 def render_sarif(findings: Sequence[Finding]) -> str:

@@ -70,6 +70,16 @@ def _health() -> dict[str, Any]:
     }
 
 
+def _validation() -> dict[str, Any]:
+    from reconciler.planfile.validation import ValidationDocument
+
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **ValidationDocument.model_json_schema(mode="serialization"),
+        "title": "What reconciler validate finds",
+    }
+
+
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
     {
         "topic": _topic,
@@ -79,6 +89,7 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
         "snapshot": _snapshot,
         "moves": _moves,
         "health": _health,
+        "validation": _validation,
     }
 )
 """Every format by name. schemas/ holds each as `<name>.schema.json`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ import click
 
 from reconciler.cli.findings import (
     count_findings,
-    list_findings,
     render_findings,
     render_junit,
     render_sarif,
@@ -51,18 +50,19 @@ def command(estate: Path, form: str, writes: bool) -> int:
     from reconciler.api.planning import load_estate
 
     loaded: Estate | None = None
+    about: Mapping[Finding, str]
     try:
         if writes:
             _write_baseline(estate)
         loaded = load_estate(estate)
-        findings = loaded.findings
+        findings, about = loaded.findings, loaded.about
     except SpecError as error:
-        findings = error.findings
+        findings, about = error.findings, error.about
     if form == "github" and findings:
         from reconciler.show.github import annotate_findings
 
         print_annotations(annotate_findings(findings))
-    click.echo(_render(form, findings, loaded), color=True)
+    click.echo(_render(form, findings, loaded, about), color=True)
     return 0 if loaded else 1
 
 
@@ -81,18 +81,25 @@ def _write_baseline(estate: Path) -> None:
     print_note(f"{file}: {count(drafted.entries, 'exemption')}, {changed}")
 
 
-def _render(form: str, findings: Sequence[Finding], estate: Estate | None) -> str:
+def _render(
+    form: str,
+    findings: Sequence[Finding],
+    estate: Estate | None,
+    about: Mapping[Finding, str],
+) -> str:
+    """Render findings. `about` names the topic of each that is about one."""
     match form:
         case "json":
-            answer = {
-                "format_version": "1.0",
-                "valid": estate is not None,
-                "topics": len(estate.topics) if estate else None,
-                "files": estate.files if estate else None,
-                "clusters": list(estate.declared) if estate else None,
-                "findings": list_findings(findings),
-            }
-            return json.dumps(answer, indent=2)
+            from reconciler.planfile.validation import ValidationDocument, describe_findings
+
+            answer = ValidationDocument(
+                valid=estate is not None,
+                topics=len(estate.topics) if estate else None,
+                files=estate.files if estate else None,
+                clusters=estate.declared if estate else None,
+                findings=describe_findings(findings, about),
+            )
+            return json.dumps(answer.dump(), indent=2)
         case "sarif":
             return render_sarif(findings)
         case "github":

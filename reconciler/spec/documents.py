@@ -6,8 +6,10 @@ hide findings of another document.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from reconciler.errors import Finding, Location, Severity, SpecError, show_path
 from reconciler.spec.baseline import BASELINE_FILE, WrittenExemption, read_baseline
@@ -82,12 +84,29 @@ class ClustersFile:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The documents of an estate by kind, and every error in their form."""
+    """The documents of an estate by kind, and every error in their form.
+
+    `starts` holds the place of each document of a topic, with the topic's name if it has one.
+    """
 
     clusters: ClustersFile
     topics: tuple[WrittenTopic, ...]
     findings: tuple[Finding, ...]
     exemptions: tuple[WrittenExemption, ...] = ()
+    starts: tuple[tuple[Location, str], ...] = ()
+
+    def name_topics(self, findings: Iterable[Finding]) -> dict[Finding, str]:
+        """Return the topic in whose document each finding is, if it is in one and about it."""
+        starts = sorted(self.starts)
+        about = {}
+        for finding in findings:
+            # It is about all topics of an owner, and only shown at one of them.
+            if finding.where is None or finding.rule == "quota-per-owner":
+                continue
+            last = bisect_right(starts, finding.where, key=itemgetter(0)) - 1
+            if last >= 0 and starts[last][0].file == finding.where.file and starts[last][1]:
+                about[finding] = starts[last][1]
+        return about
 
 
 def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents:
@@ -117,6 +136,7 @@ def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents
         findings += found
     topics: list[WrittenTopic] = []
     exemptions: tuple[WrittenExemption, ...] = ()
+    starts: list[tuple[Location, str]] = []
     for path in paths:
         content = files[path]
         if isinstance(content, bytes) and path == BASELINE_FILE:
@@ -130,10 +150,11 @@ def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents
             where = Location(show_path(root, path), 1)
             findings.append(Finding("policy-baseline-form", what, way_out, where))
         elif isinstance(content, bytes) and path not in named:
-            written, found = _read_topics(content, show_path(root, path))
+            written, found, begun = _read_topics(content, show_path(root, path))
             topics += written
             findings += found
-    return Documents(clusters, tuple(topics), tuple(findings), exemptions)
+            starts += begun
+    return Documents(clusters, tuple(topics), tuple(findings), exemptions, tuple(starts))
 
 
 def _is_baseline(path: str) -> bool:
@@ -192,13 +213,17 @@ def _list_offered(document: YamlMap) -> frozenset[str]:
     return frozenset(str(word) for word in words if isinstance(word, YamlText))
 
 
-def _read_topics(content: bytes, file: str) -> tuple[list[WrittenTopic], list[Finding]]:
-    """Read the topics of a file; the number of findings per file is limited."""
+def _read_topics(
+    content: bytes, file: str
+) -> tuple[list[WrittenTopic], list[Finding], list[tuple[Location, str]]]:
+    """Read the topics of a file, and where each begins; its number of findings is limited."""
     loaded = load_text(content, file)
     topics: list[WrittenTopic] = []
+    starts: list[tuple[Location, str]] = []
     findings = list(loaded.findings)
     for document in loaded.documents:
-        for topic, found in _read_document(document):
+        for table, topic, found in _read_document(document):
+            starts.append((table.where, _find_name(table, topic)))
             findings += found
             if topic is not None:
                 topics.append(topic)
@@ -207,23 +232,34 @@ def _read_topics(content: bytes, file: str) -> tuple[list[WrittenTopic], list[Fi
         what, way_out = f"{more:,} more mistakes of this file are not shown", "fix these first"
         last = Finding("document-form", what, way_out, findings[MOST_FINDINGS - 1].where)
         findings = [*findings[:MOST_FINDINGS], last]
-    return topics, findings
+    return topics, findings, starts
 
 
-def _read_document(value: YamlValue) -> Iterator[tuple[WrittenTopic | None, list[Finding]]]:
-    """Yield the topics of one document: one in our own form, any number in a KafkaTopicList."""
+def _find_name(table: YamlValue, topic: WrittenTopic | None) -> str:
+    """Return the name of a topic, also of a document with errors; empty if it has none."""
+    name = table.get("topic") if isinstance(table, YamlMap) else None
+    return topic.name if topic else str(name) if isinstance(name, YamlText) else ""
+
+
+def _read_document(
+    value: YamlValue,
+) -> Iterator[tuple[YamlValue, WrittenTopic | None, list[Finding]]]:
+    """Yield the topics of one document: one in our own form, any number in a KafkaTopicList.
+
+    With each, the value that it was read from.
+    """
     if not isinstance(value, YamlMap):
-        yield None, [_refuse_document(value, "topic: orders.events")]
+        yield value, None, [_refuse_document(value, "topic: orders.events")]
         return
     tables = read_resource(value) if is_resource(value) else [(value, [])]
     for table, translated in tables:
         if table is None:
-            yield None, translated
+            yield value, None, translated
             continue
         document, found = check_form(TopicDocument, table)
         findings = [*translated, *found]
         if document is None:
-            yield None, findings
+            yield table, None, findings
             continue
         overrides = {
             name: Written(model, table["overrides"][name])
@@ -232,7 +268,7 @@ def _read_document(value: YamlValue) -> Iterator[tuple[WrittenTopic | None, list
         clusters_of = None if document.clusters is None else frozenset(document.clusters)
         partial = any(finding.severity is Severity.ERROR for finding in findings)
         layer = Written(document, table)
-        yield WrittenTopic(document, layer, overrides, clusters_of, partial), findings
+        yield table, WrittenTopic(document, layer, overrides, clusters_of, partial), findings
 
 
 def _refuse_document(value: YamlValue, example: str) -> Finding:

@@ -98,9 +98,10 @@ def parse_estate(
     # 4. Any error ends here; warnings and notes go into the estate.
     by_path = {show_path(root, path): content for path, content in files.items()}
     findings = list(_recognise_templates(findings, by_path))
-    _raise_errors(findings, [found for name in loosened for found in loosened[name]])
+    about = documents.name_topics(findings)
+    _raise_errors(findings, [found for name in loosened for found in loosened[name]], about)
     specs = {cluster: found.specs for cluster, found in resolved.items()}
-    return Estate(documents, entries, resolver, specs, findings, loosened, exempt)
+    return Estate(documents, entries, resolver, specs, findings, loosened, exempt, about)
 
 
 class Estate:
@@ -112,7 +113,8 @@ class Estate:
     stage, and `staged` is false. `audit` holds the limits of an audit of the fleet.
     `owns` is the default for clusters that do not set their own `owns`. `loosened` holds a
     warning for each guard of a cluster that is looser than at the base. `exempt` holds what the
-    baseline exempts of the policy by cluster, and `exemptions` its entries.
+    baseline exempts of the policy by cluster, and `exemptions` its entries. `about` names the
+    topics of findings, as far as these are about one topic.
     """
 
     def __init__(
@@ -124,6 +126,7 @@ class Estate:
         findings: Collection[Finding],
         loosened: Mapping[str, tuple[Finding, ...]] = MappingProxyType({}),
         exempt: Mapping[str, tuple[Breach, ...]] = MappingProxyType({}),
+        about: Mapping[Finding, str] = MappingProxyType({}),
     ) -> None:
         document = documents.clusters.document
         self.clusters: Mapping[str, ClusterEntry] = MappingProxyType(dict(entries))
@@ -140,6 +143,7 @@ class Estate:
         self.written: tuple[WrittenTopic, ...] = documents.topics
         self.findings = sort_findings(findings)
         self.loosened = MappingProxyType(dict(loosened))
+        self.about = MappingProxyType(dict(about))
         self.exempt = MappingProxyType(dict(exempt))
         self.exemptions: tuple[WrittenExemption, ...] = documents.exemptions
         self._clusters_file = documents.clusters.file
@@ -241,8 +245,12 @@ def _recognise_templates(
         yield replace(finding, way_out=RENDER) if find_expression(here) else finding
 
 
-def _raise_errors(findings: Collection[Finding], loosened: Iterable[Finding] = ()) -> None:
+def _raise_errors(
+    findings: Collection[Finding],
+    loosened: Iterable[Finding] = (),
+    about: Mapping[Finding, str] = MappingProxyType({}),
+) -> None:
     """Raise the errors, with the loosened guards: an error may be about the guard of the base."""
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     if errors:
-        raise SpecError([*errors, *loosened])
+        raise SpecError([*errors, *loosened], about)

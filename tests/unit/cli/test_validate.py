@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from formats import load_validator
 
 from reconciler.cli.app import run
 from reconciler.cli.findings import render_sarif
@@ -99,6 +100,73 @@ def test_json(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (answer["format_version"], answer["valid"]) == ("1.0", False)
     assert [finding["rule"] for finding in answer["findings"]] == ["value-count", "config-unit"]
     assert answer["findings"][0]["line"] == 2
+
+
+ABOUT = """\
+# the first
+partitions: 012
+topic: first
+---
+topic: [no, name]
+partitions: x
+---
+topic: second
+owner: me
+config:
+  retention.ms: 1y
+---
+apiVersion: kafka.strimzi.io/v1
+kind: KafkaTopicList
+items:
+  - metadata: {name: third}
+    spec: {partitions: 3x}
+  - metadata: {name: Fourth}
+    spec: {partitions: 9}
+---
+topic: fifth
+profile: inherits
+"""
+
+
+def test_json_says_which_topic_a_finding_is_about(
+    estate: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (estate / "a.yaml").write_text(ABOUT)
+    (estate / "clusters.yaml").write_text(
+        "version: 1\n"
+        "profiles: {inherits: {partitions: 10}}\n"
+        "policy: {name: {pattern: '[a-z]+'}, partitions: {max: 8}, per_owner: {topics: 1}}\n"
+        "clusters: {prod: {}}\n"
+    )
+    assert run(["validate", "--format", "json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    load_validator("validation").validate(answer)
+    found = [(f["topic"], f["rule"], f["file"], f["line"]) for f in answer["findings"]]
+    assert found == [
+        ("first", "value-count", "topics/a.yaml", 2),
+        (None, "value-form", "topics/a.yaml", 5),
+        (None, "value-count", "topics/a.yaml", 6),
+        ("second", "config-unit", "topics/a.yaml", 11),
+        ("third", "value-count", "topics/a.yaml", 17),
+        ("Fourth", "policy-name", "topics/a.yaml", 18),
+        ("Fourth", "policy-partitions", "topics/a.yaml", 19),
+        (None, "quota-per-owner", "topics/a.yaml", 21),
+        (None, "policy-partitions", "topics/clusters.yaml", 2),
+    ]
+
+
+def test_json_of_warnings_names_their_topics(
+    estate: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (estate / "clusters.yaml").write_text(
+        "version: 1\npolicy: {owner: required, severity: {policy-owner: warning}}\n"
+        "clusters: {prod: {}}\n"
+    )
+    assert run(["validate", "--format", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    load_validator("validation").validate(answer)
+    (finding,) = answer["findings"]
+    assert (finding["topic"], finding["severity"]) == ("a", "warning")
 
 
 def test_github_annotations(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
