@@ -10,6 +10,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "validate": (
             "reconciler validate",
             "reconciler validate specs --format sarif > findings.sarif",
+            "reconciler validate --write-baseline",
         ),
         "plan": (
             "reconciler plan --cluster prod-eu",

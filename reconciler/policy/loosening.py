@@ -116,7 +116,7 @@ def _compare_baselines(then: Policy, now: Policy) -> Iterator[LoosePart]:
         held = {broken: value for broken, value in after.items() if broken not in looser}
         held |= {broken: before[broken] for broken in looser if broken in before}
         named = (_name_exemption(broken, after[broken]) for broken in looser)
-        how = f"{count(len(looser), 'exemption')} more or wider: {name_some(named)}"
+        how = f"{count(len(looser), 'new or wider exemption')}: {name_some(named)}"
         part = Policy(baseline=Baseline(MappingProxyType(held)))
         yield LoosePart("baseline", how, part)
 

@@ -147,7 +147,7 @@ def check_baseline(
         what = f"{count(len(every), noun)} {are} exempt from {rule}: {_name_all(entries)}"
         yield Finding("policy-baseline", what, "", entries[0].where, Severity.NOTE)
     for rule, entries in stale.items():
-        what = f"no longer needed are entries for {rule}: {_name_all(entries)}"
+        what = f"entries for {rule} are no longer needed: {_name_all(entries)}"
         yield _warn("policy-baseline-stale", what, f"run {_WRITE}, which removes them", entries)
     for rule, entries in better.items():
         what = f"entries for {rule} exempt more than is asked for now: {_name_all(entries)}"

@@ -10,6 +10,8 @@ from reconciler.changes.outdated import find_outdated
 from reconciler.model.cluster import Guards, TopicSpec
 from reconciler.model.plan import Plan
 from reconciler.moves.plan import assemble_moves
+from reconciler.policy.patterns import NamePattern
+from reconciler.policy.policy import Baseline, BrokenLimit, Policy
 from reconciler.spec.changes import Changes, ClusterThen
 from reconciler.spec.clusters import ClusterEntry
 
@@ -38,6 +40,13 @@ def test_a_deletion_is_one_that_the_branch_still_asks_for() -> None:
     fewer = replace(PROD, guards=Guards(max_deletes=0))
     (text,) = find(DELETION, DOOMED, at=branch(DOOMED, entry=fewer))
     assert "has tighter guards than this plan: guards.max_deletes (0 → 1)" in text
+
+
+def test_a_shorter_baseline_of_the_branch_leaves_the_plan_as_it_is() -> None:
+    known = Baseline({BrokenLimit("policy-name", "old"): ""})
+    here = replace(PROD, policy=Policy(name=NamePattern("[a-z]"), baseline=known))
+    there = replace(here, policy=replace(here.policy, baseline=None))
+    assert find(DELETION, DOOMED, at=branch(DOOMED, entry=there), entry=here) == []
 
 
 def test_topics_without_steps_are_not_compared() -> None:

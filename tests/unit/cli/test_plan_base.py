@@ -212,8 +212,8 @@ def test_without_git_there_is_no_base(
 POLICY = CLUSTERS.replace("{max_changed: 30%FROM}", "{FROM}") + "policy: {partitions: {max: 3}}\n"
 ENTRY = "topic: {}\nrule: policy-partitions\nvalue: {}\nreason: It is older.\n"
 SAID_OF_BASELINE = (
-    "topics/policy-baseline.yaml:1: the request loosens policy.baseline of prod: 2 exemptions more "
-    "or wider: t0 (policy-partitions 6), t2 (policy-partitions 4)"
+    "topics/policy-baseline.yaml:1: the request loosens policy.baseline of prod: 2 new or wider "
+    "exemptions: t0 (policy-partitions 6), t2 (policy-partitions 4)"
 )
 
 
@@ -244,8 +244,8 @@ def test_a_baseline_does_not_grow_unnoticed(
     assert f"warning: {SAID_OF_BASELINE}; it holds once this is merged" in capsys.readouterr().out
     assert run([*PLAN, "--format", "markdown"]) == 0
     assert (
-        "> [!CAUTION]\n> - **The request loosens policy.baseline of prod: 2 exemptions more or "
-        "wider: t0 (policy-partitions 6), t2 (policy-partitions 4).**"
+        "> [!CAUTION]\n> - **The request loosens policy.baseline of prod: 2 new or wider "
+        "exemptions: t0 (policy-partitions 6), t2 (policy-partitions 4).**"
     ) in capsys.readouterr().out
 
 

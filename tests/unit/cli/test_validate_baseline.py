@@ -202,11 +202,11 @@ def test_the_baseline_shrinks_by_itself(estate: Path, baseline: Path) -> None:
     )
     stale = findings(estate)["policy-baseline-stale"]
     assert stale == [
-        "no longer needed are entries for policy-config: Old.orders (segment.ms)",
+        "entries for policy-config are no longer needed: Old.orders (segment.ms)",
         "entries for policy-config-value exempt more than is asked for now: Old.orders "
         "(retention.ms)",
-        "no longer needed are entries for policy-partitions: Old.orders",
-        "no longer needed are entries for quota-per-owner: orders-team (partitions)",
+        "entries for policy-partitions are no longer needed: Old.orders",
+        "entries for quota-per-owner are no longer needed: orders-team (partitions)",
     ]
     assert run(["validate"]) == 0
     assert run(["validate", "--write-baseline"]) == 0

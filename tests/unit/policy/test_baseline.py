@@ -134,7 +134,7 @@ def test_more_exemptions_are_looser_and_can_be_taken_back() -> None:
     ((path, how, part),) = compare_policies(then, now)
     assert path == "baseline"
     assert how == (
-        "2 exemptions more or wider: shop.orders (policy-partitions 72), "
+        "2 new or wider exemptions: shop.orders (policy-partitions 72), "
         "shop.other (policy-partitions 50)"
     )
     held = lay_policy(now, part).baseline
