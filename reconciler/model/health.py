@@ -331,7 +331,9 @@ def _count(
 ) -> HealthCounts:
     found = Counter(fault for partition in partitions for fault in partition.faults)
     return HealthCounts(
-        *(found[fault] for fault in Fault),
+        offline=found[Fault.OFFLINE],
+        unwritable=found[Fault.UNWRITABLE],
+        under_replicated=found[Fault.UNDER_REPLICATED],
         brokers_down=sum(bool(each.replicas) for each in dead),
         directories_offline=sum(map(len, state.failed_directories.values())),
     )

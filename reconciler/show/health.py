@@ -90,8 +90,8 @@ def _list_risks(report: HealthReport) -> Iterator[_Section]:
         has = "has" if len(offline) == 1 else "have"
         says = f"{count(len(offline), 'partition')} {has} no leader: no reads, no writes"
         wanted = sorted({b for each in offline for b in each.in_sync or each.replicas})
-        dead = {each.broker for each in health.dead}
-        back = [broker for broker in wanted if broker in dead] or wanted
+        gone = {each.broker for each in health.dead}
+        back = [broker for broker in wanted if broker in gone] or wanted
         way_out = f"start {name_each('broker', back)}: only a replica in sync leads without loss"
         yield _Section(says, *_name_topics(offline, _name_replicas), way_out)
     if short := health.list_with(Fault.UNWRITABLE):
