@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-from itertools import accumulate
-from math import ceil
 from pathlib import Path
 
 import click
@@ -18,13 +15,12 @@ from reconciler.cli.moves.target import (
     estate_argument,
 )
 from reconciler.cli.options import Command, bootstrap_option
-from reconciler.cli.terminal import can_redraw, choose_paint, fold_width, working
+from reconciler.cli.screen import Screen
+from reconciler.cli.terminal import can_redraw, choose_paint, fold_width, screen_width, working
 from reconciler.errors import Severity
 from reconciler.moves.progress import MovesReport
 from reconciler.planfile.moves_in_flight import MovesDocument
 from reconciler.show.moves_in_flight import render_moves, summarise_moves
-from reconciler.styling import ERASE_BELOW, measure, move_up
-from reconciler.units import count
 
 DEFAULT_WATCH_S = 5
 MOST_LISTED = (None, 20, 10, 5)
@@ -72,9 +68,10 @@ def command(
         if every_s is None:
             _print(last, form)
         else:
-            above = _print_next(last, form, 0)
+            screen = Screen()
+            _print_next(last, form, screen)
             for report in reports:
-                above = _print_next(report, form, above)
+                _print_next(report, form, screen)
                 last = report
     if last.moves or last.leftovers:
         return IN_FLIGHT
@@ -91,27 +88,17 @@ def _print(report: MovesReport, form: str) -> None:
     click.echo(text, nl=False, color=on_stdout.wanted)
 
 
-def _print_next(report: MovesReport, form: str, above: int) -> int:
-    """Print one of several reports. Returns the rows of the screen that the next one replaces."""
+def _print_next(report: MovesReport, form: str, screen: Screen) -> None:
+    """Print one of several reports; on a terminal, in the place of the one before."""
     if form == "json":
         click.echo(MovesDocument.write(report).model_dump_json())
-        return 0
+        return
     if not can_redraw(sys.stdout):
         click.echo(summarise_moves(report))
-        return 0
+        return
     on_stdout = choose_paint(sys.stdout)
-    columns, rows = shutil.get_terminal_size()
-    # A text that is longer than the screen could not be replaced: its first lines are gone.
     for most in MOST_LISTED:
-        text = render_moves(report, on_stdout, width=columns, most=most)
-        lines = text.splitlines()
-        taken = list(accumulate(max(ceil(measure(line) / columns), 1) for line in lines))
-        if taken[-1] < rows:
+        text = render_moves(report, on_stdout, width=screen_width(), most=most)
+        if screen.fits(text):
             break
-    if taken[-1] >= rows:
-        shown = sum(end < rows - 1 for end in taken)
-        lines = [*lines[:shown], f"… {count(len(lines) - shown, 'more line')}"]
-        taken = [*taken[:shown], taken[shown - 1] + 1]
-    text = "".join(f"{line}\n" for line in lines)
-    click.echo(f"{move_up(above)}{ERASE_BELOW}{text}", nl=False, color=True)
-    return taken[-1]
+    screen.show(text)

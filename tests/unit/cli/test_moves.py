@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from readings import LEADER, default, listed, move, rate, reading
 
-from reconciler.cli import terminal
+from reconciler.cli import screen, terminal
 from reconciler.cli.app import run
 from reconciler.cli.moves import status
 from reconciler.cli.moves.rates import _refuse_standing
@@ -91,7 +91,7 @@ def test_a_screen_holds_what_the_next_reading_replaces(
     monkeypatch.setenv("NO_COLOR", "1")
     for module in (status, terminal):
         monkeypatch.setattr(module, "can_redraw", lambda _: True)
-    monkeypatch.setattr(status.shutil, "get_terminal_size", lambda: os.terminal_size((80, rows)))
+    monkeypatch.setattr(screen.shutil, "get_terminal_size", lambda *_: os.terminal_size((80, rows)))
     run([*STATUS, "--watch"])
     first, up, second = re.split(r"\x1b\[(\d+)F\x1b\[J", capsys.readouterr().out)
     drawn = first.removeprefix("\r\x1b[J")
@@ -107,7 +107,7 @@ def test_a_text_is_watched_whole_where_it_fits(
     monkeypatch.setenv("NO_COLOR", "1")
     for module in (status, terminal):
         monkeypatch.setattr(module, "can_redraw", lambda _: True)
-    monkeypatch.setattr(status.shutil, "get_terminal_size", lambda: os.terminal_size((80, 40)))
+    monkeypatch.setattr(screen.shutil, "get_terminal_size", lambda *_: os.terminal_size((80, 40)))
     run([*STATUS, "--watch"])
     assert capsys.readouterr().out.endswith("\n\nNo partition is being moved.\n")
 
