@@ -80,6 +80,16 @@ def _validation() -> dict[str, Any]:
     }
 
 
+def _get() -> dict[str, Any]:
+    from reconciler.planfile.inventory_documents import build_get_schema
+
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **build_get_schema(),
+        "title": "What a Kafka cluster has, as reconciler get prints it",
+    }
+
+
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
     {
         "topic": _topic,
@@ -90,6 +100,7 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
         "moves": _moves,
         "health": _health,
         "validation": _validation,
+        "get": _get,
     }
 )
 """Every format by name. schemas/ holds each as `<name>.schema.json`."""

@@ -25,6 +25,7 @@ from confluent_kafka.admin import (
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import DENIED, error_of, may_ask_again
 from reconciler.model.cluster import RateSource, ThrottleRate, ThrottleSide
+from reconciler.model.configs import ConfigValue, Origin
 from reconciler.spec.catalogue import every_key
 
 BATCH = 100  # measured: larger ones only delay the first answer, and cost memory
@@ -190,6 +191,46 @@ _RATE_SOURCES: Mapping[object, RateSource] = {
     )
     for spelling in (told, told.value)
 }
+
+
+_ORIGINS: Mapping[object, Origin] = {
+    spelling: origin
+    for told, origin in (
+        (ConfigSource.DYNAMIC_TOPIC_CONFIG, Origin.TOPIC),
+        (ConfigSource.DYNAMIC_BROKER_CONFIG, Origin.BROKER),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, Origin.BROKERS),
+        (ConfigSource.STATIC_BROKER_CONFIG, Origin.STATIC),
+        (ConfigSource.DEFAULT_CONFIG, Origin.KAFKA),
+    )
+    for spelling in (told, told.value)
+}
+
+
+def read_config_values(
+    client: AdminClient, topic: str, brokers: Sequence[int]
+) -> dict[int, dict[str, ConfigValue]]:
+    """Read the configs in force on a topic with their origins, as each broker sees them.
+
+    Each broker answers with its own defaults. One that does not answer, does not know the topic or
+    lacks the right is omitted. Cost: a request for each broker.
+    """
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    asked = {
+        broker: client.describe_configs([resource], request_timeout=REQUEST_S / 2, broker=broker)
+        for broker in brokers
+    }
+    found = {}
+    for broker, answers in asked.items():
+        for answer in answers.values():
+            with suppress(KafkaException):
+                entries = answer.result()
+                found[broker] = {key: _read_value(entry) for key, entry in entries.items()}
+    return found
+
+
+def _read_value(entry: ConfigEntry) -> ConfigValue:
+    value = None if entry.is_sensitive else entry.value
+    return ConfigValue(value, _ORIGINS.get(entry.source, Origin.UNKNOWN))
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from reconciler.kafka.configs import (
     find_cordoned,
     find_settings,
     read_broker_configs,
+    read_config_values,
     read_configs,
 )
 from reconciler.kafka.connection import REQUEST_S, Connection
@@ -39,6 +40,7 @@ from reconciler.kafka.second_look import read_in_flight, settle_overrides, settl
 from reconciler.kafka.usage import read_usage
 from reconciler.kafka.views import Views, is_behind, is_uneven
 from reconciler.model.cluster import Broker, ClusterState, ThrottleRate, TopicState, TopicUsage
+from reconciler.model.configs import ConfigValue
 
 
 class KafkaReader:
@@ -115,6 +117,40 @@ class KafkaReader:
         topics |= settle_overrides(self._connection, self._views, held, told_by, alive)
         new = (note for note in notes if note.rule not in {each.rule for each in state.notes})
         return replace(state, topics=MappingProxyType(topics), notes=(*state.notes, *new))
+
+    def read_configs(self, state: ClusterState, names: Collection[str]) -> ClusterState:
+        """Add the overrides of some topics, and the defaults that these show, to a state.
+
+        For a state that was read without configs, if what it shows decides whose are needed.
+        Errors: as `read_cluster`. Cost: one request for every 100 topics; 0.2 ms of CPU for each.
+        """
+        known = state.topics.keys() & set(names)
+        if not known:
+            return state
+        alive = [broker.id for broker in state.brokers if broker.alive]
+        what = f"reading configs of {self._connection.entry.name}"
+        found = self._connection.ask(lambda client: read_configs(client, known, alive), what)
+        refuse_missing(self._connection, {"DescribeConfigs": found.denied})
+        topics = {
+            name: replace(state.topics[name], config=config)
+            for name, config in found.overrides.items()
+        }
+        return replace(
+            state,
+            topics=MappingProxyType({**state.topics, **topics}),
+            config_defaults=MappingProxyType({**found.defaults, **state.config_defaults}),
+        )
+
+    def read_config_values(
+        self, state: ClusterState, topic: str
+    ) -> Mapping[int, Mapping[str, ConfigValue]]:
+        """Ask every living broker for the configs in force on a topic, with their origins.
+
+        A broker that does not answer is omitted. Cost: one request for each broker.
+        """
+        alive = [broker.id for broker in state.brokers if broker.alive]
+        what = f"reading configs of {topic} on {self._connection.entry.name}"
+        return self._connection.ask(lambda client: read_config_values(client, topic, alive), what)
 
     def read_sizes(self, state: ClusterState) -> ClusterState:
         """Add the sizes of partitions and the log directories of brokers to a state.

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from reconciler.errors import Finding, Location, Severity, SpecError, show_path, sort_findings
 from reconciler.model.cluster import TopicSpec
+from reconciler.model.configs import Origin
 from reconciler.policy.breaches import Breach
 from reconciler.policy.policy import Baseline, BrokenLimit
 from reconciler.spec.base import Base, hold_guards
@@ -157,6 +158,10 @@ class Estate:
     def inherit(self, cluster: str, profile: str | None, release: Catalogue) -> TopicSpec:
         """Return the values that a topic of a cluster inherits."""
         return self._resolver.resolve_empty(cluster, profile, release)
+
+    def name_origins(self, cluster: str) -> Mapping[Location, Origin]:
+        """Return the layer of every config that topics of a cluster may have, by its place."""
+        return self._resolver.name_origins(cluster)
 
     def resolve_base(self, topic: WrittenTopic, cluster: str, release: Catalogue) -> TopicSpec:
         """Return a topic's spec on a cluster without its override for this cluster."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from reconciler.errors import Finding, Location
 from reconciler.model.cluster import Assignment, TopicSpec
+from reconciler.model.configs import Origin
 from reconciler.policy.baseline import settle
 from reconciler.policy.breaches import Breach
 from reconciler.policy.quotas import check_quotas
@@ -24,7 +25,7 @@ from reconciler.spec.clusters import SANDBOX, ClusterEntry
 from reconciler.spec.configs import Catalogue, Clash, choose_catalogue
 from reconciler.spec.documents import Documents, Written, WrittenTopic
 from reconciler.spec.fields import WrittenConfig
-from reconciler.spec.forms import TopicDocument
+from reconciler.spec.forms import Layer, TopicDocument
 from reconciler.spec.names import check_declared
 from reconciler.spec.rules import (
     PolicyEngine,
@@ -129,6 +130,18 @@ class Resolver:
         """List the layers below a topic: defaults, its cluster's defaults, its profile."""
         own = [self._profiles[profile]] if profile in self._profiles else []
         return [*self._list_inherited(cluster), *own]
+
+    def name_origins(self, cluster: str) -> Mapping[Location, Origin]:
+        """Return the layer of every config that topics of a cluster may have, by its place."""
+        layers: list[tuple[Origin, Layer]] = [(Origin.ESTATE_DEFAULTS, self._clusters.defaults)]
+        if (form := self._clusters.clusters.get(cluster)) is not None:
+            layers.append((Origin.CLUSTER_DEFAULTS, form.defaults))
+        layers += [(Origin.PROFILE, layer.model) for layer in self._profiles.values()]
+        for topic in self._list_topics(cluster):
+            layers.append((Origin.SPEC, topic.layer.model))
+            if (override := topic.overrides.get(cluster)) is not None:
+                layers.append((Origin.OVERRIDE, override.model))
+        return {item.where: origin for origin, layer in layers for item in layer.config.items}
 
     def resolve_base(self, topic: WrittenTopic, cluster: str, release: Catalogue) -> TopicSpec:
         """Resolve a topic without its override, by the configs of any Kafka version."""

@@ -1,0 +1,142 @@
+"""What a cluster has, read for people who ask: only as much of it as the answer needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self
+
+from reconciler.api.connections import (
+    find_cluster,
+    open_address,
+    open_connection,
+    refuse_other_cluster,
+)
+from reconciler.api.snapshots import read_snapshot
+from reconciler.errors import UsageError
+
+if TYPE_CHECKING:
+    from reconciler.inventory.configs import Told
+    from reconciler.inventory.inventory import Choice, Inventory
+    from reconciler.kafka.connection import Connection
+    from reconciler.kafka.reader import KafkaReader
+    from reconciler.model.cluster import ClusterState
+    from reconciler.model.configs import ConfigValue
+    from reconciler.spec.estate import Estate
+
+Need = Literal["sizes", "usage", "configs", "brokers"]
+"""What costs extra requests: sizes, who writes and reads, configs of topics, dead brokers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to read: a cluster of an estate, an address of no estate, or a snapshot."""
+
+    estate: Estate | None = None
+    cluster: str | None = None
+    bootstrap_servers: str | None = None
+    against: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the cluster, or what stands for it."""
+        servers = (self.bootstrap_servers or "").partition(",")[0]
+        return self.cluster or (str(self.against) if self.against else servers)
+
+    def connect(self) -> Connection | None:
+        """Connect to the cluster; None for a snapshot. Errors: UsageError without a target."""
+        if self.against is not None:
+            if self.bootstrap_servers is not None:
+                raise UsageError("--against reads a file; leave --bootstrap-servers out")
+            return None
+        if self.estate is not None and self.cluster is not None:
+            return open_connection(self.estate, self.cluster, self.bootstrap_servers)
+        if self.bootstrap_servers is None:
+            raise UsageError(
+                "name the cluster: --cluster NAME, --bootstrap-servers HOST:PORT or --against FILE"
+            )
+        return open_address(self.bootstrap_servers)
+
+    def describe(self, state: ClusterState) -> Inventory:
+        """Join a state with the specs of the cluster. Errors: ClusterError for another cluster."""
+        from reconciler.inventory.inventory import Inventory
+
+        if self.estate is None or self.cluster is None:
+            return Inventory(self.name, state)
+        entry = find_cluster(self.estate, self.cluster)
+        refuse_other_cluster(entry, state)
+        specs = {spec.name: spec for spec in self.estate.topics_for(self.cluster)}
+        layers = self.estate.name_origins(self.cluster)
+        return Inventory(self.cluster, state, entry, specs, layers)
+
+
+class Source:
+    """A target that is read once, or again and again over one connection."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._connection = target.connect()
+        self._reader: KafkaReader | None = None
+        if self._connection is not None:
+            from reconciler.kafka.reader import KafkaReader
+
+            self._reader = KafkaReader(self._connection)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def read(self, choice: Choice, *needs: Need) -> Inventory:
+        """Read the brokers, and what the topics of a choice need.
+
+        Errors: UsageError for names that nothing has, and for what a snapshot does not hold; else
+        as `read_cluster` and `read_snapshot`. Cost: metadata and one request for each broker, and
+        what each of the `needs` costs.
+        """
+        reader = self._reader
+        if reader is None:
+            if "usage" in needs:
+                raise UsageError("a snapshot does not hold who writes and reads; name a cluster")
+            found = self._target.describe(read_snapshot(self._target.against or ""))
+            found.check(choice)
+            return found
+        found = self._target.describe(reader.read_cluster(config_of=()))
+        found.check(choice)
+        state = found.state
+        # Of a topic whose replicas are all in sync, no value of min.insync.replicas is a problem.
+        named = {name for name, topic in state.topics.items() if any(found.flag(topic))}
+        found = replace(found, state=reader.read_configs(state, named))
+        # What is asked of the cluster below decides on no topic but by its last write.
+        listed = [topic.name for topic in found.choose(replace(choice, idle_since_ms=None))]
+        if "configs" in needs:
+            found = replace(found, state=reader.read_configs(found.state, listed))
+        if "brokers" in needs:
+            found = replace(found, state=reader.read_fenced(found.state))
+        if "sizes" in needs:
+            found = replace(found, state=reader.read_sizes(found.state))
+        if "usage" in needs:
+            found = replace(found, state=replace(found.state, usage=reader.read_usage(listed)))
+        return found
+
+    def read_defaults(self, inventory: Inventory, keys: Collection[str]) -> Told:
+        """Read the origins of some keys where no topic overrides them; nothing of a snapshot.
+
+        A default is the same for all topics, so one without an override of a key is asked.
+        """
+        told: dict[int, dict[str, ConfigValue]] = {}
+        if self._reader is None:
+            return told
+        asked: dict[str, list[str]] = {}
+        for key in keys:
+            free = (name for name, t in inventory.state.topics.items() if key not in t.config)
+            if (name := next(free, None)) is not None:
+                asked.setdefault(name, []).append(key)
+        for name, wanted in asked.items():
+            for broker, values in self._reader.read_config_values(inventory.state, name).items():
+                entries = {key: values[key] for key in wanted if key in values}
+                told.setdefault(broker, {}).update(entries)
+        return told

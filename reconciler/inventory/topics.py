@@ -1,0 +1,106 @@
+"""Topics and partitions as rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from reconciler.errors import Location
+from reconciler.inventory.health import Flag
+from reconciler.inventory.inventory import Inventory, Standing
+from reconciler.model.cluster import Replicas, TopicState
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    """A live topic. What was not read is None: its size, its last write and its readers.
+
+    `replication` holds every number of replicas that a partition has, normally one. `problems`
+    counts partitions by problem, None if it is unknown which replicas are in sync. `size_bytes`
+    sums partitions, each counted once. `written_ms` is the latest timestamp of a record, 0 if the
+    topic holds none.
+    """
+
+    topic: str
+    partitions: int
+    replication: tuple[int, ...]
+    owner: str | None
+    standing: Standing | None
+    spec: Location | None
+    problems: Mapping[Flag, int] | None
+    size_bytes: int | None = None
+    written_ms: int | None = None
+    readers: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """A partition. `leader` is -1 if there is none, None if it is unknown, as in a snapshot.
+
+    `replicas` begins with the preferred leader; during a reassignment it is the target.
+    `skew` is its size in relation to the mean of its topic.
+    """
+
+    topic: str
+    partition: int
+    leader: int | None
+    replicas: Replicas
+    in_sync: Replicas | None
+    problems: tuple[Flag, ...]
+    moving: bool
+    size_bytes: int | None = None
+    skew: float | None = None
+
+
+def list_topics(inventory: Inventory, topics: Iterable[TopicState]) -> Iterator[TopicRow]:
+    """Yield the row of each topic."""
+    for topic in topics:
+        spec = inventory.specs.get(topic.name)
+        usage = inventory.state.usage.get(topic.name)
+        known = usage is not None and bool(usage.ends)
+        yield TopicRow(
+            topic=topic.name,
+            partitions=len(topic.assignment),
+            replication=tuple(sorted(topic.replication_factors)),
+            owner=spec.owner if spec else None,
+            standing=inventory.stand(topic.name),
+            spec=spec.location if spec else None,
+            problems=count_problems(inventory, topic) if topic.in_sync else None,
+            size_bytes=sum_sizes(topic),
+            written_ms=(usage.newest_ms or 0) if usage and known else None,
+            readers=usage.groups if usage and not usage.unseen else None,
+        )
+
+
+def list_partitions(inventory: Inventory, topics: Iterable[TopicState]) -> Iterator[PartitionRow]:
+    """Yield the row of each partition of some topics."""
+    for topic in topics:
+        flags = inventory.flag(topic)
+        total = sum_sizes(topic)
+        for number, row in enumerate(topic.assignment):
+            size = topic.size_bytes[number] if topic.size_bytes else -1
+            yield PartitionRow(
+                topic=topic.name,
+                partition=number,
+                leader=topic.leaders[number] if topic.leaders else None,
+                replicas=row,
+                in_sync=topic.in_sync[number] if topic.in_sync else None,
+                problems=flags[number],
+                moving=number in topic.reassigning,
+                size_bytes=size if size >= 0 else None,
+                skew=size * len(topic.assignment) / total if total and size >= 0 else None,
+            )
+
+
+def count_problems(inventory: Inventory, topic: TopicState) -> Mapping[Flag, int]:
+    """Count the partitions of a topic with each problem, worst first."""
+    counts = Counter(flag for flags in inventory.flag(topic) for flag in flags)
+    return {flag: counts[flag] for flag in Flag if counts[flag]}
+
+
+def sum_sizes(topic: TopicState) -> int | None:
+    """Return the bytes of all partitions, each counted once; None if any of them is unknown."""
+    if not topic.size_bytes or -1 in topic.size_bytes:
+        return None
+    return sum(topic.size_bytes)

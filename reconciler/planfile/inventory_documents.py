@@ -1,0 +1,169 @@
+"""The JSON of `get`, declared once for each kind of rows: printed, and published as a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
+
+from reconciler.errors import Finding, Location
+from reconciler.inventory.brokers import BrokerRow, BrokerStatus
+from reconciler.inventory.configs import ConfigRow
+from reconciler.inventory.health import Flag
+from reconciler.inventory.inventory import Inventory, Standing
+from reconciler.inventory.topics import PartitionRow, TopicRow
+from reconciler.model.cluster import LogDirectory
+from reconciler.model.configs import Origin
+from reconciler.planfile.documents import Derived, Document, Held
+
+FORMAT_VERSION = "1.0"
+"""Major: a field changed its meaning or is gone. Minor: added fields, which a reader may skip."""
+
+
+def write_time(time_ms: int | None) -> datetime | None:
+    """Return a time of Kafka as JSON has it; None if it is unknown, or 0 for none."""
+    return datetime.fromtimestamp(time_ms / 1000, UTC) if time_ms else None
+
+
+class Rows(Document):
+    """What was read of a cluster. `cluster` is its name, or the address or the file instead."""
+
+    format_version: Annotated[str, Derived(lambda _: FORMAT_VERSION)]
+    cluster: str
+    cluster_id: Annotated[str | None, Held("state.cluster_id")]
+    notes: Annotated[tuple[Finding, ...], Held("state.notes")]
+
+
+class TopicItem(Document):
+    """A topic. What was not read is null: sizes need --sizes, writes and readers --idle.
+
+    `problems` counts the partitions that are offline, unwritable or under_replicated; null if the
+    in-sync replicas are unknown. `size_bytes` counts each partition once. `last_written` is null,
+    too, if the topic holds no records. `readers` are the active consumer groups.
+    """
+
+    made_of: ClassVar[type | None] = TopicRow
+
+    topic: str
+    partitions: int
+    replication_factors: Annotated[tuple[int, ...], Held("replication")]
+    owner: str | None
+    standing: Standing | None
+    spec: Location | None
+    problems: Mapping[Flag, int] | None
+    size_bytes: int | None
+    holds_records: Annotated[
+        bool | None, Derived(lambda row: None if row.written_ms is None else row.written_ms > 0)
+    ]
+    last_written: Annotated[datetime | None, Derived(lambda row: write_time(row.written_ms))]
+    readers: tuple[str, ...] | None
+
+
+class BrokerItem(Document):
+    """A broker. Counts are of all topics, internal ones too; null is unknown.
+
+    `behind` counts its replicas that are not in sync. `size_bytes` sums its replicas, each at the
+    size of the largest replica of its partition.
+    """
+
+    made_of: ClassVar[type | None] = BrokerRow
+
+    broker: int
+    rack: str | None
+    status: BrokerStatus
+    preferred: int
+    leaders: int | None
+    replicas: int
+    behind: int | None
+    size_bytes: int | None
+    directories: tuple[LogDirectory, ...]
+
+
+class PartitionItem(Document):
+    """A partition. `replicas` begins with the preferred leader; `leader` is -1 if there is none.
+
+    `skew` is its size in relation to the mean of its topic.
+    """
+
+    made_of: ClassVar[type | None] = PartitionRow
+
+    topic: str
+    partition: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...] | None
+    problems: tuple[Flag, ...]
+    moving: bool
+    size_bytes: int | None
+    skew: float | None
+
+
+class ConfigItem(Document):
+    """A config in force on a topic. `where` is the place of the spec's value.
+
+    `value` is null if the brokers withhold it, or if they differ: then `by_broker` has each value.
+    `specified` is the spec's value if it is not in force, and empty if the spec wants no override
+    where there is one. `beneath` is the default that an override replaces, if it is known.
+    """
+
+    made_of: ClassVar[type | None] = ConfigRow
+
+    topic: str
+    key: str
+    value: str | None
+    origin: Origin
+    where: Location | None
+    specified: str | None
+    beneath: str | None
+    by_broker: Mapping[int, str | None] | None
+
+
+class TopicRows(Rows):
+    """The topics of a cluster, as `get topics` lists them."""
+
+    topics: tuple[TopicItem, ...]
+
+
+class BrokerRows(Rows):
+    """The brokers of a cluster, as `get brokers` lists them."""
+
+    brokers: tuple[BrokerItem, ...]
+
+
+class PartitionRows(Rows):
+    """The partitions of topics, as `get partitions` lists them."""
+
+    partitions: tuple[PartitionItem, ...]
+
+
+class ConfigRows(Rows):
+    """The configs of topics, as `get configs` lists them."""
+
+    configs: tuple[ConfigItem, ...]
+
+
+Kind = Literal["topics", "brokers", "partitions", "configs"]
+
+_KINDS: Mapping[Kind, tuple[type[Rows], type[Document]]] = MappingProxyType(
+    {
+        "topics": (TopicRows, TopicItem),
+        "brokers": (BrokerRows, BrokerItem),
+        "partitions": (PartitionRows, PartitionItem),
+        "configs": (ConfigRows, ConfigItem),
+    }
+)
+
+
+def write_rows(inventory: Inventory, kind: Kind, rows: Iterable[object]) -> Rows:
+    """Return the document of rows of one kind, under the name of the kind."""
+    document, item = _KINDS[kind]
+    return document.write(inventory, **{kind: tuple(map(item.write, rows))})
+
+
+def build_get_schema() -> dict[str, Any]:
+    """Return the JSON Schema of what `get` prints: one of the kinds."""
+    from pydantic import TypeAdapter
+
+    kinds = TypeAdapter(TopicRows | BrokerRows | PartitionRows | ConfigRows)
+    return kinds.json_schema(mode="serialization")
