@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reconciler.kafka.reader import KafkaReader
     from reconciler.model.cluster import ClusterState
     from reconciler.model.configs import ConfigValue
+    from reconciler.model.groups import GroupsReading
     from reconciler.spec.estate import Estate
 
 Need = Literal["sizes", "usage", "configs", "brokers"]
@@ -121,6 +122,15 @@ class Source:
         if "usage" in needs:
             found = replace(found, state=replace(found.state, usage=reader.read_usage(listed)))
         return found
+
+    def read_groups(self, topics: Collection[str] | None = None) -> GroupsReading:
+        """Read the groups that have to do with some topics; None: every group.
+
+        Errors: UsageError for a snapshot; else as `read_cluster`.
+        """
+        if self._reader is None:
+            raise UsageError("a snapshot does not hold consumer groups; name a cluster")
+        return self._reader.read_groups(topics)
 
     def read_defaults(self, inventory: Inventory, keys: Collection[str]) -> Told:
         """Read the origins of some keys where no topic overrides them; nothing of a snapshot.

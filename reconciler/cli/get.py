@@ -27,6 +27,7 @@ from reconciler.cli.terminal import (
 )
 from reconciler.inventory.brokers import BrokerRow, list_brokers
 from reconciler.inventory.configs import ConfigRow, check_keys, list_configs
+from reconciler.inventory.groups import GroupRow, list_groups
 from reconciler.inventory.inventory import Choice, Inventory
 from reconciler.inventory.topics import PartitionRow, TopicRow, list_partitions, list_topics
 from reconciler.planfile.inventory_documents import Kind, write_rows
@@ -206,6 +207,31 @@ def brokers(**options: Any) -> None:
         return found, (row for row in rows if row.is_unhealthy or not asked.unhealthy)
 
     _answer(asked, "brokers", read)
+
+
+@command.command(cls=Command)
+@_common
+@_filters
+def groups(**options: Any) -> None:
+    """List consumer groups: state, members, lag.
+
+    Of the topics that the filters choose, or of all. The lag is the end of each partition minus
+    the committed offset.
+
+    \b
+    reconciler get groups --cluster prod-eu --topic orders.events
+    """
+    asked = Asked(**options)
+
+    def read(source: Source) -> tuple[Inventory, Iterator[GroupRow]]:
+        choice = asked.choose()
+        found = source.read(choice)
+        topics = None if choice == Choice() else {each.name for each in found.choose(choice)}
+        reading = source.read_groups(topics)
+        found = found.note(reading.notes)
+        return found, list_groups(reading, topics)
+
+    _answer(asked, "groups", read)
 
 
 @command.command(cls=Command)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
-from reconciler.errors import Location, UsageError
+from reconciler.errors import Finding, Location, UsageError
 from reconciler.inventory.health import Flag, flag_partition
 from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
 from reconciler.model.configs import Origin
@@ -60,6 +60,10 @@ class Inventory:
     entry: ClusterEntry | None = None
     specs: Mapping[str, TopicSpec] = field(default_factory=lambda: MappingProxyType({}))
     layers: Mapping[Location, Origin] = field(default_factory=lambda: MappingProxyType({}))
+
+    def note(self, notes: Iterable[Finding]) -> Inventory:
+        """Return it with more notes on what could not be seen."""
+        return replace(self, state=replace(self.state, notes=(*self.state.notes, *notes)))
 
     def stand(self, name: str) -> Standing | None:
         """Return whose a topic is; None if there is no estate to ask."""

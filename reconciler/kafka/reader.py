@@ -21,6 +21,7 @@ from reconciler.kafka.configs import (
     read_configs,
 )
 from reconciler.kafka.connection import REQUEST_S, Connection
+from reconciler.kafka.groups import read_groups
 from reconciler.kafka.lock import object_to_lock
 from reconciler.kafka.log_dirs import RATE_INTERVAL_S, read_sizes
 from reconciler.kafka.metadata import read_metadata, read_topic
@@ -41,6 +42,7 @@ from reconciler.kafka.usage import read_usage
 from reconciler.kafka.views import Views, is_behind, is_uneven
 from reconciler.model.cluster import Broker, ClusterState, ThrottleRate, TopicState, TopicUsage
 from reconciler.model.configs import ConfigValue
+from reconciler.model.groups import GroupsReading
 
 
 class KafkaReader:
@@ -237,6 +239,14 @@ class KafkaReader:
         Cost: 0.3 s, four requests a broker, and one or two for every active consumer group.
         """
         return read_usage(self._connection, names) if names else {}
+
+    def read_groups(self, topics: Collection[str] | None = None) -> GroupsReading:
+        """Read the consumer groups, with what they have of some topics; None: of all topics.
+
+        Errors: as `read_cluster`. Cost: one request for each broker, and one or two for every 100
+        groups and 1,000 partitions.
+        """
+        return read_groups(self._connection, topics)
 
     def check_rights(
         self,

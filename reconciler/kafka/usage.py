@@ -17,18 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import (
-    AclOperation,
-    AdminClient,
-    ClusterMetadata,
-    ListOffsetsResultInfo,
-    OffsetSpec,
-)
+from confluent_kafka.admin import AclOperation, AdminClient, ClusterMetadata
 
 from reconciler.kafka import lock
 from reconciler.kafka.connection import PAUSES_S, REQUEST_S, Connection
 from reconciler.kafka.errors import UntranslatableError, error_of, may_pass, name_error
 from reconciler.kafka.metadata import read_metadata
+from reconciler.kafka.offsets import Offsets, read_offsets
 from reconciler.kafka.rights import is_denial
 from reconciler.kafka.second_client import (
     NoAnswerError,
@@ -36,8 +31,6 @@ from reconciler.kafka.second_client import (
     describe_error,
 )
 from reconciler.model.cluster import TopicUsage
-
-_GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 
 
 def read_usage(connection: Connection, names: Collection[str]) -> dict[str, TopicUsage]:
@@ -55,15 +48,7 @@ def read_usage(connection: Connection, names: Collection[str]) -> dict[str, Topi
     if not partitions:
         return {}
     groups = find_groups(connection, metadata, partitions)
-    offsets = _read_offsets(connection.client(), partitions)
-    for pause in PAUSES_S:
-        if not offsets.may_pass:
-            break
-        time.sleep(pause)
-        # librdkafka asks with the leader's epoch of its last metadata. If the leader moved away and
-        # came back, that epoch is fenced on every try until metadata is read again.
-        connection.ask(read_metadata, what)
-        offsets = _read_offsets(connection.client(), partitions)
+    offsets = read_offsets(connection, partitions)
     usage = {}
     for name, topic in shown.items():
         if name in offsets.gone:
@@ -76,54 +61,7 @@ def read_usage(connection: Connection, names: Collection[str]) -> dict[str, Topi
     return usage
 
 
-@dataclass(slots=True)
-class _Offsets:
-    """The leaders' answers by topic and partition, and the reasons for missing answers.
-
-    `may_pass`: a missing answer may be available a little later.
-    """
-
-    seen_at_ms: int
-    first: dict[tuple[str, int], int] = field(default_factory=dict)
-    newest: dict[tuple[str, int], int] = field(default_factory=dict)
-    end: dict[tuple[str, int], int] = field(default_factory=dict)
-    unseen: dict[str, str] = field(default_factory=dict)
-    may_pass: bool = False
-    gone: set[str] = field(default_factory=set)
-
-
-def _read_offsets(client: AdminClient, partitions: Sequence[TopicPartition]) -> _Offsets:
-    """Ask the leaders for start offsets, newest timestamps (KIP-734) and end offsets."""
-    found = _Offsets(seen_at_ms=int(time.time() * 1000))
-    specs: Any = OffsetSpec  # its methods carry no types
-    asked = (
-        (found.first, specs.earliest(), "offset"),
-        (found.newest, specs.max_timestamp(), "timestamp"),
-        (found.end, specs.latest(), "offset"),
-    )
-    for place, spec, wanted in asked:
-        answers = client.list_offsets(dict.fromkeys(partitions, spec), request_timeout=REQUEST_S)
-        for partition, answer in answers.items():
-            try:
-                told: ListOffsetsResultInfo = answer.result()
-            except KafkaException as exception:
-                _miss(found, partition, error_of(exception))
-            else:
-                place[partition.topic, partition.partition] = getattr(told, wanted)
-    return found
-
-
-def _miss(found: _Offsets, partition: TopicPartition, error: KafkaError) -> None:
-    if error.code() in _GONE:
-        found.gone.add(partition.topic)
-        return
-    reason = f"{name_error(error)}: {error.str()}"
-    what = f"the offsets of its partition {partition.partition} cannot be read: {reason}"
-    found.unseen.setdefault(partition.topic, what)
-    found.may_pass |= may_pass(error)
-
-
-def _sum_up(found: _Offsets, topic: str, partitions: int) -> TopicUsage:
+def _sum_up(found: Offsets, topic: str, partitions: int) -> TopicUsage:
     """Combine the leaders' answers for one topic."""
     seen_at_ms = found.seen_at_ms
     if topic in found.unseen:
@@ -189,7 +127,7 @@ def find_groups(
     Errors: ClusterError if the cluster does not answer at all.
     """
     found = Groups()
-    _check_visibility(connection, metadata, found)
+    check_visibility(connection, metadata, found)
     # By kafka-python: librdkafka leaves groups of some types out. The lock of an apply, possibly of
     # this one, is a group as well, and reads no topic.
     listed = _ask_or_miss(connection, lambda client: client.list_groups(), "be listed", found) or ()
@@ -201,7 +139,7 @@ def find_groups(
     ]
     for group in active:
         name, state = group["group_id"], group.get("group_state")
-        if not _is_known(group):
+        if not has_known_kind(group):
             kind = group["group_type"].lower()
             what = f"{kind} group {name} is active, and which topics it reads cannot be seen"
             found.miss(what, "stop it for a moment and plan again, or delete the topic by hand")
@@ -210,11 +148,15 @@ def find_groups(
             found.miss(what, _AGAIN)
     # Every active group is asked for committed offsets, but only the members of consumer groups
     # show what they read.
-    readers = [g["group_id"] for g in active if g["protocol_type"] == "consumer" and _is_known(g)]
+    readers = [
+        group["group_id"]
+        for group in active
+        if group["protocol_type"] == "consumer" and has_known_kind(group)
+    ]
     topics = {partition.topic for partition in partitions}
     client = connection.client()
-    failed = _ask_until_told(lambda groups: _add_readers(client, groups, topics, found), readers)
-    failed |= _ask_until_told(
+    failed = ask_until_told(lambda groups: _add_readers(client, groups, topics, found), readers)
+    failed |= ask_until_told(
         lambda groups: _add_committers(connection, groups, partitions, found),
         [group["group_id"] for group in active],
     )
@@ -230,7 +172,7 @@ def find_groups(
     return found
 
 
-def _check_visibility(connection: Connection, metadata: ClusterMetadata, found: Groups) -> None:
+def check_visibility(connection: Connection, metadata: ClusterMetadata, found: Groups) -> None:
     """Note if brokers would silently omit groups."""
     described = connection.ask(
         lambda client: client.describe_cluster(
@@ -265,11 +207,12 @@ def _ask_or_miss(
     return None
 
 
-def _is_known(group: Mapping[str, Any]) -> bool:
+def has_known_kind(group: Mapping[str, Any]) -> bool:
+    """Return whether clients can see what a group of its kind reads."""
     return (group.get("group_type") or "classic").lower() in _SEEN_INTO
 
 
-def _ask_until_told(
+def ask_until_told(
     ask: Callable[[Sequence[str]], dict[str, KafkaError]], groups: Sequence[str]
 ) -> dict[str, KafkaError]:
     """Ask about groups; retry those whose coordinator may answer later. Returns the failures."""
@@ -287,7 +230,7 @@ def _add_readers(
 ) -> dict[str, KafkaError]:
     """Add the groups whose members read a topic now, or are about to (KIP-848)."""
     asked: dict[str, Any] = {}
-    for batch in _cut(groups):
+    for batch in cut_batches(groups):
         asked |= client.describe_consumer_groups(batch, request_timeout=REQUEST_S)
         wait(asked.values())
     failed = {}
@@ -320,7 +263,7 @@ def _add_committers(
 
     def ask(client: Any) -> dict[str, KafkaError]:
         failed: dict[str, KafkaError] = {}
-        for batch in _cut(groups):
+        for batch in cut_batches(groups):
             failed |= _ask_for_offsets(client, batch, partitions, found)
         return failed
 
@@ -334,7 +277,10 @@ def _ask_for_offsets(
     from kafka.errors import BrokerResponseError
     from kafka.structs import TopicPartition as ClientPartition
 
-    wanted = [ClientPartition(each.topic, each.partition) for each in partitions]
+    # Of many partitions, what a group committed is the shorter answer.
+    wanted = None
+    if len(partitions) <= BATCH:
+        wanted = [ClientPartition(each.topic, each.partition) for each in partitions]
     try:
         told = client.list_group_offsets(dict.fromkeys(groups, wanted))
     except BrokerResponseError as error:
@@ -349,7 +295,7 @@ def _ask_for_offsets(
     return {}
 
 
-def _cut(groups: Sequence[str]) -> Iterator[list[str]]:
+def cut_batches(groups: Sequence[str]) -> Iterator[list[str]]:
     """Yield batches of groups that the brokers answer within a request's timeout."""
     for start in range(0, len(groups), BATCH):
         yield list(groups[start : start + BATCH])

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from reconciler.errors import Finding, Location
 from reconciler.inventory.brokers import BrokerRow, BrokerStatus
 from reconciler.inventory.configs import ConfigRow
+from reconciler.inventory.groups import GroupRow
 from reconciler.inventory.health import Flag
 from reconciler.inventory.inventory import Inventory, Standing
 from reconciler.inventory.topics import PartitionRow, TopicRow
@@ -119,6 +120,40 @@ class ConfigItem(Document):
     by_broker: Mapping[int, str | None] | None
 
 
+class PlaceItem(Document):
+    """A partition of a topic."""
+
+    topic: Annotated[str, Derived(lambda place: place[0])]
+    partition: Annotated[int, Derived(lambda place: place[1])]
+
+
+def _write_most(row: GroupRow) -> PlaceItem | None:
+    return None if row.most is None else PlaceItem.write(row.most)
+
+
+class GroupItem(Document):
+    """A consumer group. `topics` are those that it reads now, or holds committed offsets on.
+
+    `lag` sums end offsets minus committed ones; null if it commits nothing, or an end is unknown.
+    `most_behind` is the partition with the largest lag. `uncommitted` counts partitions that
+    members read without a committed offset. `unseen` says why something is missing.
+    """
+
+    made_of: ClassVar[type | None] = GroupRow
+
+    group: str
+    kind: str
+    state: str
+    members: int
+    topics: tuple[str, ...]
+    lag: int | None
+    most_behind: Annotated[
+        PlaceItem | None, Derived(lambda row: row.most and PlaceItem.write(row.most))
+    ]
+    uncommitted: int
+    unseen: str
+
+
 class TopicRows(Rows):
     """The topics of a cluster, as `get topics` lists them."""
 
@@ -143,13 +178,20 @@ class ConfigRows(Rows):
     configs: tuple[ConfigItem, ...]
 
 
-Kind = Literal["topics", "brokers", "partitions", "configs"]
+class GroupRows(Rows):
+    """The consumer groups of a cluster, as `get groups` lists them."""
+
+    groups: tuple[GroupItem, ...]
+
+
+Kind = Literal["topics", "brokers", "partitions", "groups", "configs"]
 
 _KINDS: Mapping[Kind, tuple[type[Rows], type[Document]]] = MappingProxyType(
     {
         "topics": (TopicRows, TopicItem),
         "brokers": (BrokerRows, BrokerItem),
         "partitions": (PartitionRows, PartitionItem),
+        "groups": (GroupRows, GroupItem),
         "configs": (ConfigRows, ConfigItem),
     }
 )
@@ -165,5 +207,5 @@ def build_get_schema() -> dict[str, Any]:
     """Return the JSON Schema of what `get` prints: one of the kinds."""
     from pydantic import TypeAdapter
 
-    kinds = TypeAdapter(TopicRows | BrokerRows | PartitionRows | ConfigRows)
+    kinds = TypeAdapter(TopicRows | BrokerRows | PartitionRows | GroupRows | ConfigRows)
     return kinds.json_schema(mode="serialization")

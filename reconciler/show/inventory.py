@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from reconciler.errors import escape_unprintable
 from reconciler.inventory.brokers import BrokerRow, BrokerStatus
 from reconciler.inventory.configs import ConfigRow
+from reconciler.inventory.groups import GroupRow
 from reconciler.inventory.health import Flag
 from reconciler.inventory.inventory import Choice, Inventory
 from reconciler.inventory.topics import PartitionRow, TopicRow
@@ -24,6 +25,9 @@ from reconciler.units import approximate_duration, approximate_size, count, desc
 NOTHING = "-"
 UNKNOWN = "?"
 GAP = 2
+
+NAMED = 2
+"""The number of topics of a group that a table names."""
 
 ORIGINS: Mapping[Origin, str] = MappingProxyType(
     {
@@ -195,6 +199,16 @@ def _say_skew(row: PartitionRow) -> str:
     return "" if row.skew is None else f"{row.skew:.1f}"
 
 
+def say_lag(row: GroupRow) -> str:
+    """Return how far a group is behind."""
+    return (UNKNOWN if row.topics or row.unseen else NOTHING) if row.lag is None else f"{row.lag:,}"
+
+
+def _say_topics(row: GroupRow) -> str:
+    more = len(row.topics) - NAMED
+    return ", ".join(row.topics[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
 _TOPICS = (
     Column("topic", lambda row: row.topic),
     Column("partitions", lambda row: f"{row.partitions:,}", 0, ">"),
@@ -230,6 +244,17 @@ _PARTITIONS = (
     Column("health", _say_flags),
 )
 
+_GROUPS = (
+    Column("group", lambda row: row.group),
+    Column("kind", lambda row: row.kind, 4),
+    Column("state", lambda row: row.state),
+    Column("members", lambda row: f"{row.members:,}", 1, ">"),
+    Column("lag", say_lag, 0, ">"),
+    Column("most behind", lambda row: f"{row.most[0]} {row.most[1]}" if row.most else "", 2),
+    Column("topics", _say_topics, 3),
+    Column("unseen", lambda row: row.unseen),
+)
+
 _CONFIGS = (
     Column("topic", lambda row: row.topic),
     Column("config", lambda row: row.key),
@@ -239,7 +264,13 @@ _CONFIGS = (
 )
 
 COLUMNS: Mapping[Kind, Sequence[Column]] = MappingProxyType(
-    {"topics": _TOPICS, "brokers": _BROKERS, "partitions": _PARTITIONS, "configs": _CONFIGS}
+    {
+        "topics": _TOPICS,
+        "brokers": _BROKERS,
+        "partitions": _PARTITIONS,
+        "groups": _GROUPS,
+        "configs": _CONFIGS,
+    }
 )
 
 
@@ -248,7 +279,7 @@ def close_rows(
 ) -> Iterator[str]:
     """Yield what is said below a table: how many rows it has, and what it leaves out."""
     yield count(len(rows), kind.removesuffix("s")) if rows else f"no {kind}"
-    if kind == "brokers" or choice != Choice():
+    if kind in ("brokers", "groups") or choice != Choice():
         return
     topics = found.state.topics
     if internal := sum(topic.internal for topic in topics.values()):

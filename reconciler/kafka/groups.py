@@ -1,0 +1,175 @@
+"""Consumer groups of a cluster: members, committed offsets, and how far the topics go.
+
+What an account may not see, or what no client can ask for, is said and not left out silently.
+Committed offsets are read through kafka-python, for the reason in `usage`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from reconciler.errors import Finding, Severity
+from reconciler.kafka import lock
+from reconciler.kafka.connection import REQUEST_S, Connection
+from reconciler.kafka.errors import UntranslatableError, error_of, name_error
+from reconciler.kafka.metadata import read_metadata
+from reconciler.kafka.offsets import read_offsets
+from reconciler.kafka.rights import is_denial
+from reconciler.kafka.second_client import NoAnswerError, ask_second_client, describe_error
+from reconciler.kafka.usage import (
+    Groups,
+    ask_until_told,
+    check_visibility,
+    cut_batches,
+    has_known_kind,
+)
+from reconciler.model.cluster import Place
+from reconciler.model.groups import Group, GroupMember, GroupsReading
+
+_COMMITS = ("classic", "consumer", "streams")
+_READ_BY = "neither client has the request that shows what it reads"
+
+
+def read_groups(connection: Connection, topics: Collection[str] | None = None) -> GroupsReading:
+    """Read the groups of a cluster, with those of their offsets that are on some topics; None: all.
+
+    Groups that hold the lock of an apply are left out. Errors: ClusterError if the cluster does not
+    answer at all. Cost: a request for each broker, one or two for every 100 groups, and one for
+    every 1,000 partitions and leader.
+    """
+    from kafka.errors import KafkaError as ClientError
+
+    metadata = connection.ask(read_metadata, f"reading {connection.entry.name}")
+    visible = Groups()
+    check_visibility(connection, metadata, visible)
+    try:
+        found = ask_second_client(connection, _ask_for_groups)
+    except (UntranslatableError, NoAnswerError) as error:
+        visible.miss(f"consumer groups cannot be listed: {error}", "kafka-consumer-groups may")
+        found = _Found()
+    except ClientError as error:
+        what = f"consumer groups cannot be listed: {describe_error(error)}"
+        visible.miss(what, "the brokers' logs say more")
+        found = _Found()
+    _add_members(connection, found)
+    groups = [_select(group, topics) for _, group in sorted(found.groups.items())]
+    places = {
+        place
+        for group in groups
+        for place in (*group.committed, *(p for member in group.members for p in member.reads))
+        if place[0] in metadata.topics
+    }
+    asked = [TopicPartition(*place) for place in sorted(places)]
+    ends = read_offsets(connection, asked, ("end",)).end if asked else {}
+    return GroupsReading(tuple(groups), MappingProxyType(ends), tuple(note_unseen(visible)))
+
+
+def note_unseen(found: Groups) -> Iterator[Finding]:
+    """Yield a warning if there may be groups that nobody could see."""
+    if found.unseen:
+        yield Finding("groups-unseen", found.unseen, found.way_out, severity=Severity.WARNING)
+
+
+@dataclass(slots=True)
+class _Found:
+    """The groups by name, as far as they are known."""
+
+    groups: dict[str, Group] = field(default_factory=dict)
+
+    def miss(self, name: str, why: str) -> None:
+        """Note why something of a group is missing; the first reason is kept."""
+        group = self.groups[name]
+        self.groups[name] = replace(group, unseen=group.unseen or why)
+
+
+def _ask_for_groups(client: Any) -> _Found:
+    """List all groups, and their committed offsets."""
+    found = _Found()
+    for each in client.list_groups():
+        if (each["group_id"], each["protocol_type"]) == (lock.GROUP, lock.KIND):
+            continue
+        kind = (each.get("group_type") or "classic").lower()
+        unseen = "" if has_known_kind(each) else _READ_BY
+        state = each.get("group_state") or ""
+        name, protocol = each["group_id"], each["protocol_type"]
+        found.groups[name] = Group(name, kind, protocol, state, unseen=unseen)
+    committing = sorted(name for name, group in found.groups.items() if group.kind in _COMMITS)
+    for batch in cut_batches(committing):
+        _take_committed(client, batch, found)
+    return found
+
+
+def _take_committed(client: Any, names: Sequence[str], found: _Found) -> None:
+    """Take the offsets of groups in one request; if one is refused, of each group alone."""
+    from kafka.errors import BrokerResponseError, RetriableError
+
+    try:
+        told = client.list_group_offsets(dict.fromkeys(names))
+    except BrokerResponseError as error:
+        if isinstance(error, RetriableError) and len(names) > 1:
+            raise  # a coordinator moves: the second client asks again
+        if len(names) == 1:
+            found.miss(names[0], f"its offsets cannot be read: {describe_error(error)}")
+            return
+        for name in names:
+            _take_committed(client, [name], found)
+        return
+    for name, held in told.items():
+        committed = {(p.topic, p.partition): o.offset for p, o in held.items() if o.offset >= 0}
+        found.groups[name] = replace(found.groups[name], committed=MappingProxyType(committed))
+
+
+def _add_members(connection: Connection, found: _Found) -> None:
+    """Add the members of the groups that librdkafka can describe."""
+    names = [
+        name
+        for name, group in found.groups.items()
+        if group.kind in ("classic", "consumer") and group.state not in ("Empty", "Dead")
+    ]
+
+    def ask(wanted: Sequence[str]) -> dict[str, KafkaError]:
+        failed: dict[str, KafkaError] = {}
+        client = connection.client()
+        for batch in cut_batches(wanted):
+            asked = client.describe_consumer_groups(batch, request_timeout=REQUEST_S)
+            for name, answer in asked.items():
+                try:
+                    described = answer.result()
+                except KafkaException as exception:
+                    failed[name] = error_of(exception)
+                    continue
+                members = tuple(map(_read_member, described.members))
+                found.groups[name] = replace(found.groups[name], members=members)
+        return failed
+
+    for name, error in ask_until_told(ask, names).items():
+        why = f"{name_error(error)}: {error.str()}"
+        found.miss(name, "the account lacks Describe on it" if is_denial(error) else why)
+
+
+def _read_member(member: Any) -> GroupMember:
+    # With the new protocol a member gets the partitions of its target only when others gave them
+    # up (KIP-848).
+    assigned = filter(None, (member.assignment, member.target_assignment))
+    reads = {(p.topic, p.partition) for each in assigned for p in each.topic_partitions}
+    return GroupMember(member.client_id, member.host.removeprefix("/"), frozenset(reads))
+
+
+def _select(group: Group, topics: Collection[str] | None) -> Group:
+    """Keep what a group has of some topics."""
+    if topics is None:
+        return group
+
+    def keep(places: Mapping[Place, int]) -> Mapping[Place, int]:
+        return {place: offset for place, offset in places.items() if place[0] in topics}
+
+    members = tuple(
+        replace(m, reads=frozenset(place for place in m.reads if place[0] in topics))
+        for m in group.members
+    )
+    return replace(group, members=members, committed=MappingProxyType(keep(group.committed)))
