@@ -37,6 +37,7 @@ VERBS = MappingProxyType(
         "rehearse": "Run a plan for real on a throwaway cluster of the same shape.",
         "import": "Write specs for a cluster, or for other tools' files.",
         "get": "List topics, brokers, partitions, groups or configs of a cluster.",
+        "describe": "Show one topic or one broker in full.",
         "moves": "Show, slow, cancel and settle moves of replicas.",
         "health": "Show what is wrong with a cluster, by name.",
         "snapshot": "Save a cluster's state as a file to plan on.",

@@ -90,6 +90,16 @@ def _get() -> dict[str, Any]:
     }
 
 
+def _describe() -> dict[str, Any]:
+    from reconciler.planfile.inventory_documents import build_describe_schema
+
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **build_describe_schema(),
+        "title": "A topic or a broker of a Kafka cluster, as reconciler describe prints it",
+    }
+
+
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
     {
         "topic": _topic,
@@ -101,6 +111,7 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
         "health": _health,
         "validation": _validation,
         "get": _get,
+        "describe": _describe,
     }
 )
 """Every format by name. schemas/ holds each as `<name>.schema.json`."""

@@ -75,8 +75,8 @@ def list_brokers(inventory: Inventory) -> Iterator[BrokerRow]:
             if topic.in_sync and number not in topic.reassigning:
                 behind.update(set(row).difference(topic.in_sync[number]))
             size = topic.size_bytes[number] if topic.size_bytes else 0
-            for broker in row:
-                sizes[broker] += max(size, 0)
+            for each in row:
+                sizes[each] += max(size, 0)
     for broker in state.brokers:
         status = BrokerStatus.CORDONED if broker.cordoned else BrokerStatus.ALIVE
         if not broker.alive:

@@ -207,16 +207,20 @@ _ORIGINS: Mapping[object, Origin] = {
 
 
 def read_config_values(
-    client: AdminClient, topic: str, brokers: Sequence[int]
+    client: AdminClient, topic: str | None, brokers: Sequence[int]
 ) -> dict[int, dict[str, ConfigValue]]:
     """Read the configs in force on a topic with their origins, as each broker sees them.
 
-    Each broker answers with its own defaults. One that does not answer, does not know the topic or
-    lacks the right is omitted. Cost: a request for each broker.
+    Without a topic, those of each broker. Each answers with its own defaults. One that does not
+    answer, does not know the topic or lacks the right is omitted. Cost: a request for each broker.
     """
-    resource = ConfigResource(ResourceType.TOPIC, topic)
+    kind = ResourceType.BROKER if topic is None else ResourceType.TOPIC
     asked = {
-        broker: client.describe_configs([resource], request_timeout=REQUEST_S / 2, broker=broker)
+        broker: client.describe_configs(
+            [ConfigResource(kind, topic or str(broker))],
+            request_timeout=REQUEST_S / 2,
+            broker=broker,
+        )
         for broker in brokers
     }
     found = {}

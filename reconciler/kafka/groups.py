@@ -18,7 +18,7 @@ from reconciler.kafka import lock
 from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import UntranslatableError, error_of, name_error
 from reconciler.kafka.metadata import read_metadata
-from reconciler.kafka.offsets import read_offsets
+from reconciler.kafka.offsets import END, read_offsets
 from reconciler.kafka.rights import is_denial
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client, describe_error
 from reconciler.kafka.usage import (
@@ -65,7 +65,7 @@ def read_groups(connection: Connection, topics: Collection[str] | None = None) -
         if place[0] in metadata.topics
     }
     asked = [TopicPartition(*place) for place in sorted(places)]
-    ends = read_offsets(connection, asked, ("end",)).end if asked else {}
+    ends = read_offsets(connection, asked, [END]).end if asked else {}
     return GroupsReading(tuple(groups), MappingProxyType(ends), tuple(note_unseen(visible)))
 
 

@@ -16,7 +16,8 @@ from reconciler.kafka.metadata import read_metadata
 from reconciler.model.cluster import Place
 
 Wanted = Literal["first", "newest", "end"]
-ALL: tuple[Wanted, ...] = ("first", "newest", "end")
+END: Wanted = "end"
+ALL: tuple[Wanted, ...] = ("first", "newest", END)
 
 _GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 _BATCH = 1_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -26,6 +26,7 @@ from reconciler.kafka.lock import object_to_lock
 from reconciler.kafka.log_dirs import RATE_INTERVAL_S, read_sizes
 from reconciler.kafka.metadata import read_metadata, read_topic
 from reconciler.kafka.moves import read_throttle_lists
+from reconciler.kafka.producers import read_producers
 from reconciler.kafka.quorum import read_fenced, read_voters
 from reconciler.kafka.rights import (
     NO_TOPIC,
@@ -42,7 +43,7 @@ from reconciler.kafka.usage import read_usage
 from reconciler.kafka.views import Views, is_behind, is_uneven
 from reconciler.model.cluster import Broker, ClusterState, ThrottleRate, TopicState, TopicUsage
 from reconciler.model.configs import ConfigValue
-from reconciler.model.groups import GroupsReading
+from reconciler.model.groups import GroupsReading, Producers
 
 
 class KafkaReader:
@@ -144,15 +145,14 @@ class KafkaReader:
         )
 
     def read_config_values(
-        self, state: ClusterState, topic: str
+        self, topic: str | None, brokers: Sequence[int]
     ) -> Mapping[int, Mapping[str, ConfigValue]]:
-        """Ask every living broker for the configs in force on a topic, with their origins.
+        """Ask brokers for the configs in force on a topic, with their origins; None: on themselves.
 
         A broker that does not answer is omitted. Cost: one request for each broker.
         """
-        alive = [broker.id for broker in state.brokers if broker.alive]
-        what = f"reading configs of {topic} on {self._connection.entry.name}"
-        return self._connection.ask(lambda client: read_config_values(client, topic, alive), what)
+        what = f"reading configs of {topic or 'brokers'} on {self._connection.entry.name}"
+        return self._connection.ask(lambda client: read_config_values(client, topic, brokers), what)
 
     def read_sizes(self, state: ClusterState) -> ClusterState:
         """Add the sizes of partitions and the log directories of brokers to a state.
@@ -247,6 +247,10 @@ class KafkaReader:
         groups and 1,000 partitions.
         """
         return read_groups(self._connection, topics)
+
+    def read_producers(self, topic: TopicState) -> Producers:
+        """Read who wrote to a topic lately with an id; a reason if that cannot be seen."""
+        return read_producers(self._connection, topic.name, len(topic.assignment))
 
     def check_rights(
         self,

@@ -46,3 +46,16 @@ class GroupsReading:
     groups: tuple[Group, ...] = ()
     ends: Mapping[Place, int] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Producers:
+    """Who wrote to a topic lately, as far as leaders remember: producers with an id (KIP-360).
+
+    `count` is the number of their ids, `transactional` holds the transactional ids among them.
+    `unseen` says why they are unknown. A producer that is not idempotent has no id.
+    """
+
+    count: int = 0
+    transactional: tuple[str, ...] = ()
+    unseen: str = ""

@@ -10,13 +10,22 @@ from typing import Annotated, Any, ClassVar, Literal
 from reconciler.errors import Finding, Location
 from reconciler.inventory.brokers import BrokerRow, BrokerStatus
 from reconciler.inventory.configs import ConfigRow
+from reconciler.inventory.description import (
+    BrokerConfig,
+    BrokerDescription,
+    HeldTopic,
+    TopicDescription,
+)
 from reconciler.inventory.groups import GroupRow
 from reconciler.inventory.health import Flag
 from reconciler.inventory.inventory import Inventory, Standing
 from reconciler.inventory.topics import PartitionRow, TopicRow
-from reconciler.model.cluster import LogDirectory
+from reconciler.model.cluster import LogDirectory, TopicUsage
 from reconciler.model.configs import Origin
+from reconciler.model.groups import Producers
+from reconciler.model.plan import Plan
 from reconciler.planfile.documents import Derived, Document, Held
+from reconciler.planfile.plan_document import ResourceDocument
 
 FORMAT_VERSION = "1.0"
 """Major: a field changed its meaning or is gone. Minor: added fields, which a reader may skip."""
@@ -201,6 +210,128 @@ def write_rows(inventory: Inventory, kind: Kind, rows: Iterable[object]) -> Rows
     """Return the document of rows of one kind, under the name of the kind."""
     document, item = _KINDS[kind]
     return document.write(inventory, **{kind: tuple(map(item.write, rows))})
+
+
+class UsageItem(Document):
+    """What Kafka knows of writes and reads. `readers` are the active groups.
+
+    `records` is an upper bound. `last_written` is the newest timestamp of a record; null if there
+    is none. `unseen` says why it is not known: then there may be readers that are not named.
+    """
+
+    made_of: ClassVar[type | None] = TopicUsage
+
+    records: int
+    last_written: Annotated[datetime | None, Derived(lambda usage: write_time(usage.newest_ms))]
+    readers: Annotated[tuple[str, ...], Held("groups")]
+    unseen: str
+
+
+class ProducersItem(Document):
+    """Producers with an id that leaders remember. `unseen` says why they are not known."""
+
+    made_of: ClassVar[type | None] = Producers
+
+    count: int
+    transactional: tuple[str, ...]
+    unseen: str
+
+
+class TopicAbout(Document):
+    """A topic in full. What a snapshot does not hold is null."""
+
+    made_of: ClassVar[type | None] = TopicDescription
+
+    topic: TopicItem
+    topic_id: str | None
+    about: str | None
+    profile: str | None
+    partitions: tuple[PartitionItem, ...]
+    configs: tuple[ConfigItem, ...]
+    usage: UsageItem | None
+    groups: tuple[GroupItem, ...] | None
+    producers: ProducersItem | None
+
+
+class TopicDocument(Rows):
+    """A topic, as `describe` shows it; `about` is null if only a spec names it.
+
+    `next_plan` is what `plan --topic` does to it, as in a plan; null without a spec, and without
+    steps if it is as specified.
+    """
+
+    name: str
+    about: TopicAbout | None
+    next_plan: ResourceDocument | None
+
+
+class HeldItem(Document):
+    """What a broker holds of a topic; `size_bytes` is null if it is unknown."""
+
+    made_of: ClassVar[type | None] = HeldTopic
+
+    topic: str
+    preferred: int
+    leaders: int
+    replicas: int
+    size_bytes: int | None
+
+
+class BrokerConfigItem(Document):
+    """A config that somebody set; `value` is null if the broker withholds it."""
+
+    made_of: ClassVar[type | None] = BrokerConfig
+
+    key: str
+    value: str | None
+    origin: Origin
+
+
+class BrokerAbout(Document):
+    """A broker in full. `behind` are partitions whose replica on it is not in sync.
+
+    `not_leading` are those that it should lead and another broker leads. `configs` is null if they
+    were not read.
+    """
+
+    made_of: ClassVar[type | None] = BrokerDescription
+
+    broker: BrokerItem
+    topics: tuple[HeldItem, ...]
+    behind: tuple[PartitionItem, ...]
+    not_leading: tuple[PartitionItem, ...]
+    configs: tuple[BrokerConfigItem, ...] | None
+
+
+class BrokerDocument(Rows):
+    """A broker, as `describe broker` shows it."""
+
+    about: BrokerAbout
+
+
+def write_topic(
+    inventory: Inventory, about: TopicDescription | None, plan: Plan | None, name: str
+) -> TopicDocument:
+    """Return the document of a topic, with what a plan does to it."""
+    planned = next((each for each in plan.topics if each.name == name), None) if plan else None
+    return TopicDocument.write(
+        inventory,
+        name=name,
+        about=None if about is None else TopicAbout.write(about),
+        next_plan=None if planned is None else ResourceDocument.write(planned),
+    )
+
+
+def write_broker(inventory: Inventory, about: BrokerDescription) -> BrokerDocument:
+    """Return the document of a broker."""
+    return BrokerDocument.write(inventory, about=BrokerAbout.write(about))
+
+
+def build_describe_schema() -> dict[str, Any]:
+    """Return the JSON Schema of what `describe` prints: a topic or a broker."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(TopicDocument | BrokerDocument).json_schema(mode="serialization")
 
 
 def build_get_schema() -> dict[str, Any]:

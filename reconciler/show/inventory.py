@@ -162,7 +162,8 @@ def _say_written(row: TopicRow) -> str:
     return say_time(row.written_ms) if row.written_ms else "no records"
 
 
-def _say_usage(row: BrokerRow) -> str:
+def say_usage(row: BrokerRow) -> str:
+    """Return how full the disks of a broker are; nothing if that is unknown."""
     if row.used is None:
         return ""
     used, total = row.used
@@ -180,12 +181,14 @@ def _say_trouble(row: BrokerRow) -> str:
     return ", ".join(said) or ("ok" if row.status is not BrokerStatus.DEAD else NOTHING)
 
 
-def _say_flags(row: PartitionRow) -> str:
+def say_flags(row: PartitionRow) -> str:
+    """Return the problems of a partition, and whether it is being moved."""
     said = [flag.words for flag in row.problems] or ["ok" if row.in_sync is not None else UNKNOWN]
     return ", ".join([*said, *["moving"] * row.moving])
 
 
-def _say_leader(row: PartitionRow) -> str:
+def say_leader(row: PartitionRow) -> str:
+    """Return who leads a partition."""
     if row.leader is None:
         return UNKNOWN
     return "none" if row.leader < 0 else str(row.leader)
@@ -229,19 +232,19 @@ _BROKERS = (
     Column("preferred", lambda row: f"{row.preferred:,}", 3, ">"),
     Column("replicas", lambda row: f"{row.replicas:,}", 0, ">"),
     Column("size", lambda row: say_size(row.size_bytes), 0, ">"),
-    Column("disks", _say_usage, 1, ">"),
+    Column("disks", say_usage, 1, ">"),
     Column("health", _say_trouble),
 )
 
 _PARTITIONS = (
     Column("topic", lambda row: row.topic),
     Column("partition", lambda row: f"{row.partition}", 0, ">"),
-    Column("leader", _say_leader, 1, ">"),
+    Column("leader", say_leader, 1, ">"),
     Column("replicas", lambda row: _list(row.replicas), 2),
     Column("in sync", lambda row: UNKNOWN if row.in_sync is None else _list(row.in_sync), 3),
     Column("size", lambda row: say_size(row.size_bytes), 1, ">"),
     Column("× mean", _say_skew, 4, ">"),
-    Column("health", _say_flags),
+    Column("health", say_flags),
 )
 
 _GROUPS = (

@@ -77,6 +77,14 @@ def render_text(
     return fold_lines("\n\n".join("\n".join(block) for block in blocks) + "\n", width)
 
 
+def render_planned(plan: Plan, topic: str, paint: Paint) -> list[str]:
+    """Return the lines of one topic of a plan; of one that it leaves as it is, that it does so."""
+    view = view_plan(plan)
+    text = _Text(paint, _SLIM)
+    lines = [line for each in view.topics if each.name == topic for line in text._topic(each)]
+    return lines or [paint("green", "No changes.")]
+
+
 @dataclass(frozen=True, slots=True)
 class _Text:
     """The blocks of a plan, painted and set in columns."""
