@@ -110,7 +110,7 @@ class Source:
         found.check(choice)
         state = found.state
         # Of a topic whose replicas are all in sync, no value of min.insync.replicas is a problem.
-        named = {name for name, topic in state.topics.items() if any(found.flag(topic))}
+        named = {name for name, topic in state.topics.items() if any(found.find_faults(topic))}
         found = replace(found, state=reader.read_configs(state, named))
         # What is asked of the cluster below decides on no topic but by its last write.
         listed = [topic.name for topic in found.choose(replace(choice, idle_since_ms=None))]

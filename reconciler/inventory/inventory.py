@@ -10,10 +10,9 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 
 from reconciler.errors import Finding, Location, UsageError
-from reconciler.inventory.health import Flag, flag_partition
 from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
 from reconciler.model.configs import Origin
-from reconciler.model.moves import MIN_INSYNC
+from reconciler.model.health import Fault, judge_partition, read_min_insync
 from reconciler.spec.clusters import ClusterEntry
 
 
@@ -75,14 +74,23 @@ class Inventory:
             return Standing.MANAGED
         return Standing.UNMANAGED if self.entry.manages(name) else Standing.IGNORED
 
-    def flag(self, topic: TopicState) -> tuple[tuple[Flag, ...], ...]:
-        """Return the problems of each partition of a topic.
+    def find_faults(self, topic: TopicState) -> tuple[tuple[Fault, ...], ...]:
+        """Return what is wrong with each partition of a topic, worst first.
 
         Of a topic whose configs were not read, only the default of min.insync.replicas is known.
         """
-        told = topic.config.get(MIN_INSYNC) or self.state.config_defaults.get(MIN_INSYNC) or "1"
-        needed = int(told) if told.isdecimal() else 1
-        return tuple(flag_partition(topic, p, needed) for p in range(len(topic.assignment)))
+        alive = {broker.id for broker in self.state.brokers if broker.alive}
+        needed = read_min_insync(topic.config, self.state.config_defaults) or 1
+        unknown = (None,) * len(topic.assignment)
+        rows = zip(
+            topic.assignment, topic.in_sync or unknown, topic.leaders or unknown, strict=True
+        )
+        return tuple(
+            judge_partition(
+                row, in_sync, leader, needed, moving=number in topic.reassigning, alive=alive
+            )
+            for number, (row, in_sync, leader) in enumerate(rows)
+        )
 
     def is_same(self, key: str, live: str | None, wished: str | None) -> bool:
         """Return whether a live value is what a spec asks for, however it is spelled."""
@@ -108,7 +116,7 @@ class Inventory:
             return False
         if choice.unmanaged and self.stand(name) is not Standing.UNMANAGED:
             return False
-        if choice.unhealthy and not any(self.flag(topic)):
+        if choice.unhealthy and not any(self.find_faults(topic)):
             return False
         return choice.idle_since_ms is None or self._is_idle(name, choice.idle_since_ms)
 

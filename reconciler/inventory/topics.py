@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from reconciler.errors import Location
-from reconciler.inventory.health import Flag
 from reconciler.inventory.inventory import Inventory, Standing
 from reconciler.model.cluster import Replicas, TopicState
+from reconciler.model.health import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class TopicRow:
     owner: str | None
     standing: Standing | None
     spec: Location | None
-    problems: Mapping[Flag, int] | None
+    problems: Mapping[Fault, int] | None
     size_bytes: int | None = None
     written_ms: int | None = None
     readers: tuple[str, ...] | None = None
@@ -47,7 +47,7 @@ class PartitionRow:
     leader: int | None
     replicas: Replicas
     in_sync: Replicas | None
-    problems: tuple[Flag, ...]
+    problems: tuple[Fault, ...]
     moving: bool
     size_bytes: int | None = None
     skew: float | None = None
@@ -76,7 +76,7 @@ def list_topics(inventory: Inventory, topics: Iterable[TopicState]) -> Iterator[
 def list_partitions(inventory: Inventory, topics: Iterable[TopicState]) -> Iterator[PartitionRow]:
     """Yield the row of each partition of some topics."""
     for topic in topics:
-        flags = inventory.flag(topic)
+        faults = inventory.find_faults(topic)
         total = sum_sizes(topic)
         for number, row in enumerate(topic.assignment):
             size = topic.size_bytes[number] if topic.size_bytes else -1
@@ -86,17 +86,17 @@ def list_partitions(inventory: Inventory, topics: Iterable[TopicState]) -> Itera
                 leader=topic.leaders[number] if topic.leaders else None,
                 replicas=row,
                 in_sync=topic.in_sync[number] if topic.in_sync else None,
-                problems=flags[number],
+                problems=faults[number],
                 moving=number in topic.reassigning,
                 size_bytes=size if size >= 0 else None,
                 skew=size * len(topic.assignment) / total if total and size >= 0 else None,
             )
 
 
-def count_problems(inventory: Inventory, topic: TopicState) -> Mapping[Flag, int]:
+def count_problems(inventory: Inventory, topic: TopicState) -> Mapping[Fault, int]:
     """Count the partitions of a topic with each problem, worst first."""
-    counts = Counter(flag for flags in inventory.flag(topic) for flag in flags)
-    return {flag: counts[flag] for flag in Flag if counts[flag]}
+    counts = Counter(fault for each in inventory.find_faults(topic) for fault in each)
+    return {fault: counts[fault] for fault in Fault if counts[fault]}
 
 
 def sum_sizes(topic: TopicState) -> int | None:

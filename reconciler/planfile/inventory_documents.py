@@ -17,12 +17,12 @@ from reconciler.inventory.description import (
     TopicDescription,
 )
 from reconciler.inventory.groups import GroupRow
-from reconciler.inventory.health import Flag
 from reconciler.inventory.inventory import Inventory, Standing
 from reconciler.inventory.topics import PartitionRow, TopicRow
 from reconciler.model.cluster import LogDirectory, TopicUsage
 from reconciler.model.configs import Origin
 from reconciler.model.groups import Producers
+from reconciler.model.health import Fault
 from reconciler.model.plan import Plan
 from reconciler.planfile.documents import Derived, Document, Held
 from reconciler.planfile.plan_document import ResourceDocument
@@ -61,7 +61,7 @@ class TopicItem(Document):
     owner: str | None
     standing: Standing | None
     spec: Location | None
-    problems: Mapping[Flag, int] | None
+    problems: Mapping[Fault, int] | None
     size_bytes: int | None
     holds_records: Annotated[
         bool | None, Derived(lambda row: None if row.written_ms is None else row.written_ms > 0)
@@ -103,7 +103,7 @@ class PartitionItem(Document):
     leader: int | None
     replicas: tuple[int, ...]
     in_sync: tuple[int, ...] | None
-    problems: tuple[Flag, ...]
+    problems: tuple[Fault, ...]
     moving: bool
     size_bytes: int | None
     skew: float | None

@@ -14,10 +14,10 @@ from reconciler.errors import escape_unprintable
 from reconciler.inventory.brokers import BrokerRow, BrokerStatus
 from reconciler.inventory.configs import ConfigRow
 from reconciler.inventory.groups import GroupRow
-from reconciler.inventory.health import Flag
 from reconciler.inventory.inventory import Choice, Inventory
 from reconciler.inventory.topics import PartitionRow, TopicRow
 from reconciler.model.configs import Origin
+from reconciler.model.health import Fault
 from reconciler.planfile.inventory_documents import Kind
 from reconciler.styling import Paint, set_columns
 from reconciler.units import approximate_duration, approximate_size, count, describe_value
@@ -42,6 +42,15 @@ ORIGINS: Mapping[Origin, str] = MappingProxyType(
         Origin.STATIC: "broker, static",
         Origin.KAFKA: "Kafka's default",
         Origin.UNKNOWN: "default",
+    }
+)
+
+
+_FAULTS: Mapping[Fault, str] = MappingProxyType(
+    {
+        Fault.OFFLINE: "offline",
+        Fault.UNWRITABLE: "below min.insync.replicas",
+        Fault.UNDER_REPLICATED: "under-replicated",
     }
 )
 
@@ -91,18 +100,18 @@ _COLOURS: Mapping[str, str] = MappingProxyType(
 
 
 def _tint(cell: str, paint: Paint) -> str:
-    if cell.startswith((Flag.OFFLINE.words, Flag.UNWRITABLE.words)):
+    if cell.startswith((_FAULTS[Fault.OFFLINE], _FAULTS[Fault.UNWRITABLE])):
         return paint("red", cell)
-    if cell.startswith(Flag.UNDER_REPLICATED.words):
+    if cell.startswith(_FAULTS[Fault.UNDER_REPLICATED]):
         return paint("yellow", cell)
     return paint(_COLOURS[cell], cell) if cell in _COLOURS else cell
 
 
-def say_counts(problems: Mapping[Flag, int] | None) -> str:
+def say_counts(problems: Mapping[Fault, int] | None) -> str:
     """Return how many partitions have each problem."""
     if problems is None:
         return UNKNOWN
-    return ", ".join(f"{flag.words} {number:,}" for flag, number in problems.items()) or "ok"
+    return ", ".join(f"{_FAULTS[fault]} {number:,}" for fault, number in problems.items()) or "ok"
 
 
 def say_size(size_bytes: int | None) -> str:
@@ -183,7 +192,9 @@ def _say_trouble(row: BrokerRow) -> str:
 
 def say_flags(row: PartitionRow) -> str:
     """Return the problems of a partition, and whether it is being moved."""
-    said = [flag.words for flag in row.problems] or ["ok" if row.in_sync is not None else UNKNOWN]
+    said = [_FAULTS[fault] for fault in row.problems] or [
+        "ok" if row.in_sync is not None else UNKNOWN
+    ]
     return ", ".join([*said, *["moving"] * row.moving])
 
 

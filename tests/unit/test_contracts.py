@@ -52,7 +52,7 @@ DOORS = {
         lake.attempts lake.inventory lake.lake lake.maintenance lake.storage lake.stores metrics
         page.gather page.html session source.kafka_metadata source.spec_tree tables tracing
         trouble""",
-    "inventory": "brokers configs description groups health inventory topics",
+    "inventory": "brokers configs description groups inventory topics",
     "kafka": "connection lock mover moves reader writer",
     "moves": """decisions elections plan progress reassignments rebalance running.cancel
         running.interventions running.run throttles""",

@@ -10,11 +10,11 @@ from shorthand import HERE, brokers, cluster, rows, spec, topic
 from reconciler.errors import Location
 from reconciler.inventory.brokers import BrokerStatus, list_brokers
 from reconciler.inventory.configs import list_configs, trace_config
-from reconciler.inventory.health import Flag
 from reconciler.inventory.inventory import Inventory, Standing
 from reconciler.inventory.topics import list_partitions, list_topics
 from reconciler.model.cluster import Broker, LogDirectory, TopicSpec, TopicState
 from reconciler.model.configs import ConfigValue, Origin
+from reconciler.model.health import Fault
 from reconciler.spec.clusters import ClusterEntry
 
 ENTRY = ClusterEntry("prod", HERE, ignore=("connect-*",))
@@ -76,9 +76,9 @@ class TestHealth:
         found = take(sick)
         assert [row.problems for row in list_partitions(found, [sick])] == [
             (),
-            (Flag.UNDER_REPLICATED,),
-            (Flag.UNWRITABLE, Flag.UNDER_REPLICATED),
-            (Flag.OFFLINE, Flag.UNDER_REPLICATED),
+            (Fault.UNDER_REPLICATED,),
+            (Fault.UNWRITABLE, Fault.UNDER_REPLICATED),
+            (Fault.OFFLINE, Fault.UNDER_REPLICATED),
         ]
         (row,) = list_topics(found, [sick])
         assert row.problems == {"offline": 1, "unwritable": 1, "under_replicated": 3}
