@@ -1,0 +1,238 @@
+"""Ten daily questions, each answered by one command, and read back by an independent client.
+
+On a cluster of its own with an outage, an unmanaged topic, an idle topic, a hot partition, and a
+topic whose configs come from nine places.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Ran, run_here
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
+from kafka.admin import KafkaAdminClient
+from lab import set_config, wait_for
+
+from reconciler.sandbox.cluster import Cluster, start_cluster
+
+CLUSTERS = """version: 1
+defaults: {config: {max.message.bytes: 2MiB}}
+profiles: {log: {config: {retention.ms: 7d}}}
+clusters: {prod: {defaults: {config: {segment.ms: 1d}}}}
+"""
+ORDERS = """topic: orders.events
+owner: orders-team
+partitions: 4
+replication_factor: 3
+profile: log
+config: {cleanup.policy: delete}
+overrides: {prod: {config: {flush.ms: 9s}}}
+"""
+OVERRIDES = {
+    "max.message.bytes": "2097152",
+    "retention.ms": "604800000",
+    "segment.ms": "86400000",
+    "cleanup.policy": "delete",
+    "flush.ms": "9000",
+    "retention.bytes": "100000000",
+}
+ORIGINS = {
+    "max.message.bytes": "estate-defaults",
+    "segment.ms": "cluster-defaults",
+    "retention.ms": "profile",
+    "cleanup.policy": "spec",
+    "flush.ms": "override",
+    "retention.bytes": "topic",
+    "min.insync.replicas": "all-brokers",
+    "index.interval.bytes": "static",
+    "compression.type": "kafka-default",
+}
+HOT, RECORD = 1, 50_000
+
+
+class Questions:
+    """The cluster, the directory of the estate, and the clients that do not belong to us."""
+
+    def __init__(self, cluster: Cluster, directory: Path) -> None:
+        self.cluster = cluster
+        self.directory = directory
+        self.servers = cluster.bootstrap_servers
+        self.admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+
+    def run(self, *arguments: str) -> Ran:
+        return run_here(self.directory, self.servers, *arguments)
+
+    def ask(self, *arguments: str) -> Any:
+        ran = self.run(*arguments, "--format", "json")
+        assert ran.code == 0, ran
+        return json.loads(ran.out)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Questions]:
+    directory = tmp_path_factory.mktemp("daily")
+    (directory / "topics").mkdir()
+    (directory / "topics" / "clusters.yaml").write_text(CLUSTERS)
+    (directory / "topics" / "orders.yaml").write_text(ORDERS)
+    static = {"log.index.interval.bytes": "8192"}
+    with start_cluster(brokers=3, racks=3, properties=static) as cluster:
+        questions = Questions(cluster, directory)
+        new = [
+            NewTopic("orders.events", 4, 3, config=OVERRIDES),
+            NewTopic("stray", 2, 1),
+            NewTopic("old.exports", 1, 3),
+        ]
+        for created in questions.admin.create_topics(new).values():
+            created.result(20)
+        set_config(cluster, ResourceType.BROKER, "1", num_replica_fetchers="2")
+        producer = Producer({"bootstrap.servers": questions.servers, "log_level": 0})
+        old_ms = int((time.time() - 40 * 86_400) * 1000)
+        for number in range(40):
+            partition = HOT if number % 5 else number // 5 % 4
+            producer.produce("orders.events", os.urandom(RECORD), partition=partition)
+        producer.produce("old.exports", b"old", timestamp=old_ms)
+        producer.produce("stray", b"new")
+        assert producer.flush(60) == 0
+        yield questions
+
+
+@pytest.fixture
+def billing(asked: Questions) -> Iterator[Consumer]:
+    """A consumer of a group that has committed 10 records of the hot partition."""
+    settings = {"bootstrap.servers": asked.servers, "group.id": "billing", "log_level": 0}
+    consumer = Consumer({**settings, "enable.auto.commit": False})
+    consumer.subscribe(["orders.events"])
+    wait_for(lambda: consumer.poll(0.2) is None and bool(consumer.assignment()), 60)
+    consumer.commit(offsets=[TopicPartition("orders.events", HOT, 10)], asynchronous=False)
+    yield consumer
+    consumer.close()
+
+
+def test_the_topics_of_a_team(asked: Questions) -> None:
+    told = asked.ask("get", "topics", "--cluster", "prod", "--owner", "orders-team")
+    assert [each["topic"] for each in told["topics"]] == ["orders.events"]
+    shown = asked.admin.list_topics("orders.events", timeout=15).topics["orders.events"]
+    assert told["topics"][0]["partitions"] == len(shown.partitions)
+    assert told["topics"][0]["problems"] == {}
+
+
+def test_what_no_file_names(asked: Questions) -> None:
+    told = asked.ask("get", "topics", "--cluster", "prod", "--unmanaged")
+    live = {name for name in asked.admin.list_topics(timeout=15).topics if name[:2] != "__"}
+    assert {each["topic"] for each in told["topics"]} == live - {"orders.events"}
+
+
+def test_what_nobody_uses(asked: Questions, billing: Consumer) -> None:
+    told = asked.ask("get", "topics", "--cluster", "prod", "--idle", "30d")
+    assert [each["topic"] for each in told["topics"]] == ["old.exports"]
+    place = TopicPartition("old.exports", 0)
+    spec: Any = OffsetSpec
+    newest = asked.admin.list_offsets({place: spec.max_timestamp()})[place].result(15).timestamp
+    said = datetime.fromisoformat(told["topics"][0]["last_written"])
+    assert round(said.timestamp() * 1000) == newest
+
+
+def test_a_configuration_and_its_origins(asked: Questions) -> None:
+    told = asked.ask("describe", "orders.events", "--cluster", "prod")
+    found = {each["key"]: each for each in told["about"]["configs"]}
+    assert {key: found[key]["origin"] for key in ORIGINS} == ORIGINS
+    resource = ConfigResource(ResourceType.TOPIC, "orders.events")
+    (answer,) = asked.admin.describe_configs([resource]).values()
+    assert {key: each["value"] for key, each in found.items()} == {
+        key: entry.value for key, entry in answer.result(15).items()
+    }
+    assert found["retention.ms"]["where"]["line"] == 3
+
+
+def test_what_the_next_plan_does(asked: Questions) -> None:
+    told = asked.ask("describe", "orders.events", "--cluster", "prod")
+    assert told["next_plan"]["steps"] == ["configure"]
+    before, after = (told["next_plan"]["change"][side]["config"] for side in ("before", "after"))
+    assert before.keys() - after.keys() == {"retention.bytes"}
+    screen = asked.run("describe", "orders.events", "--cluster", "prod")
+    planned = asked.run("plan", "--cluster", "prod", "--topic", "orders.events")
+    assert "100000000 → unset" in screen.out
+    assert "100000000 → unset" in planned.out
+
+
+def test_who_reads_and_with_what_lag(asked: Questions, billing: Consumer) -> None:
+    (row,) = asked.ask("get", "groups", "--cluster", "prod", "--topic", "orders.*")["groups"]
+    _, end = billing.get_watermark_offsets(TopicPartition("orders.events", HOT), timeout=15)
+    assert (row["group"], row["members"], row["lag"]) == ("billing", 1, end - 10)
+    assert row["most_behind"] == {"topic": "orders.events", "partition": HOT}
+    assert row["uncommitted"] == 3
+    assert asked.ask("get", "groups", "--topic", "stray")["groups"] == []
+
+
+def test_which_broker_holds_how_much_and_which_partition_is_hot(asked: Questions) -> None:
+    sizes = read_sizes(asked, 1)
+    rows = {row["broker"]: row for row in asked.ask("get", "brokers")["brokers"]}
+    assert rows[1]["replicas"] == len(sizes)
+    assert abs(rows[1]["size_bytes"] - sum(sizes.values())) < RECORD
+    told = asked.ask("get", "partitions", "--topic", "orders.events")["partitions"]
+    hottest = max(told, key=lambda row: row["skew"])
+    assert (hottest["partition"], hottest["size_bytes"]) == (HOT, sizes["orders.events", HOT])
+    screen = asked.run("describe", "orders.events", "--cluster", "prod").out
+    assert f"largest: partition {HOT} with" in screen
+    assert "a hot key?" in screen
+
+
+def test_the_configs_that_are_set_on_a_broker(asked: Questions) -> None:
+    told = asked.ask("describe", "broker", "1")["about"]
+    found = {each["key"]: (each["value"], each["origin"]) for each in told["configs"]}
+    assert found["num.replica.fetchers"] == ("2", "broker")
+    assert found["log.index.interval.bytes"] == ("8192", "static")
+
+
+def test_under_replicated_and_offline_partitions_in_an_outage(asked: Questions) -> None:
+    asked.cluster.stop_broker(3)
+    try:
+        wait_for(lambda: 3 not in asked.admin.list_topics(timeout=15).brokers, 60)
+        told = asked.ask("get", "partitions", "--unhealthy")["partitions"]
+        shown = asked.admin.list_topics(timeout=15).topics
+        expected = {
+            (name, number, part.leader < 0, len(part.isrs) < len(part.replicas))
+            for name, topic in shown.items()
+            for number, part in topic.partitions.items()
+            if part.leader < 0 or len(part.isrs) < len(part.replicas)
+        }
+        assert any(each[2] for each in expected)
+        assert {
+            (
+                row["topic"],
+                row["partition"],
+                "offline" in row["problems"],
+                "under_replicated" in row["problems"],
+            )
+            for row in told
+        } == expected
+        rows = asked.ask("get", "brokers", "--unhealthy")["brokers"]
+        assert [(row["broker"], row["status"], row["leaders"]) for row in rows] == [(3, "dead", 0)]
+        screen = asked.run("describe", "orders.events", "--cluster", "prod").out
+        assert "health      under-replicated 4" in screen
+        assert "(3)" in screen
+    finally:
+        asked.cluster.start_broker(3)
+
+
+def read_sizes(asked: Questions, broker: int) -> dict[tuple[str, int], int]:
+    """Ask a broker for the sizes of its replicas."""
+    client = KafkaAdminClient(bootstrap_servers=asked.cluster.addresses()[broker])
+    try:
+        (told,) = client.describe_log_dirs(brokers=[broker])
+    finally:
+        client.close()
+    return {
+        (topic["name"], part["partition_index"]): part["partition_size"]
+        for directory in told["log_dirs"]
+        for topic in directory["topics"]
+        for part in topic["partitions"]
+    }
