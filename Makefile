@@ -141,7 +141,7 @@ bench-balance: $(READY)  ## Compare the balance after growth: Kafka's placement 
 bench-estate: $(READY)  ## Measure how an estate of 50 to 400 clusters is loaded.
 	@$(BIN)/python benchmarks/estate.py
 
-bench-read: $(READY)  ## Compare plans of 10 to 10,000 topics with a minimal script.
+bench-read: $(READY)  ## Compare plans, and get topics, of 10 to 10,000 topics with a minimal script.
 	@$(BIN)/python benchmarks/read.py
 
 bench-apply: $(READY)  ## Compare the creation of 10 to 10,000 topics with a minimal script.

@@ -1,5 +1,6 @@
 """The smallest script that does the same with confluent-kafka alone: what nobody can be far below.
 
+limit.py list SERVERS             list, describe brokers, print every topic
 limit.py read SERVERS             list, describe brokers, describe every topic's configs
 limit.py create SERVERS COUNT     create in batches of 1,800, placed round robin, until every broker
                                   shows them all
@@ -12,6 +13,16 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 
 PARTITIONS = 4
 BATCH = 1_800  # the controller takes 10,000 records at once: one a topic, one a partition
+
+
+def list_topics(admin: AdminClient) -> None:
+    """Print what `get topics` prints: partitions, replicas and health of each topic."""
+    shown = admin.list_topics(timeout=60).topics
+    admin.describe_cluster().result()
+    for name, topic in sorted(shown.items()):
+        rows = topic.partitions.values()
+        behind = sum(len(row.isrs) < len(row.replicas) for row in rows)
+        print(name, len(rows), {len(row.replicas) for row in rows}, behind)
 
 
 def read(admin: AdminClient) -> None:
@@ -62,5 +73,7 @@ if __name__ == "__main__":
     client = AdminClient({"bootstrap.servers": sys.argv[2]})
     if sys.argv[1] == "read":
         read(client)
+    elif sys.argv[1] == "list":
+        list_topics(client)
     else:
         create(client, int(sys.argv[3]))

@@ -1,11 +1,13 @@
 """An empty plan beside the smallest script, on real brokers. `make bench-read` runs it.
 
-And the plan of a change to 1 % of the topics. Replication 1 and a process a broker, so that the
+And the plan of a change to 1 % of the topics, and `get topics` with and without specs. If topicctl
+is installed, `topicctl get topics` is timed, too. Replication 1 and a process a broker, so that the
 limit of open files holds 10,000 topics. `python benchmarks/read.py [topics …]`
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 import time
@@ -45,11 +47,28 @@ def compare(count: int) -> None:
         settle(servers, count)
         plan = [*RECONCILER, "plan", d, "--cluster", "sandbox", "--bootstrap-servers", servers]
         read = [*LIMIT, "read", servers]
+        get = [*RECONCILER, "get", "topics"]
+        gets = [
+            [*get, "--bootstrap-servers", servers],
+            [*get, d, "--cluster", "sandbox", "--bootstrap-servers", servers],
+            [*LIMIT, "list", servers],
+        ]
+        if topicctl := shutil.which("topicctl"):
+            gets.append([topicctl, "get", "topics", "--broker-addr", servers.partition(",")[0]])
         empty = [*plan, "--detailed-exitcode"]  # fails if there is anything to do
         rounds = [[time_process(empty), time_process(read)] for _ in range(ROUNDS + 1)][1:]
+        listed = [[time_process(each) for each in gets] for _ in range(ROUNDS + 1)][1:]
         write_estate(Path(d), count, changed=max(1, count // 100))
         changes = [[time_process(plan), time_process(read)] for _ in range(ROUNDS + 1)][1:]
-    print(f"plan of {count:,} topics, 3 brokers")
+    print(f"{count:,} topics, 3 brokers")
+    alone, specs, script, *peers = zip(*listed, strict=True)
+    print(describe("smallest script, list", script))
+    for what, ours in (("an address", alone), ("an estate", specs)):
+        print(describe(f"get topics of {what}", ours))
+        print(f"  ratio {ratio(ours, script)}", flush=True)
+    for peer in peers:
+        print(describe("topicctl get topics", peer))
+        print(f"  get topics of an address: ratio {ratio(alone, peer)}", flush=True)
     for what, pairs in (("empty", rounds), ("1 % of the topics", changes)):
         ours, limit = zip(*pairs, strict=True)
         print(describe("smallest script", limit))
