@@ -11,6 +11,7 @@ import click
 
 from reconciler.api.inventory import Source, Target
 from reconciler.cli.documents import print_document
+from reconciler.cli.groups import Group
 from reconciler.cli.options import Command
 from reconciler.cli.target import aim, target_options
 from reconciler.cli.terminal import choose_paint, print_note, screen_width, working
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
 
 
-class Kinds(click.Group):
+class Kinds(Group):
     """A group whose default is a topic: `describe orders.events`."""
 
     def resolve_command(
@@ -51,10 +52,6 @@ def command() -> None:
     """Show one topic or one broker in full.
 
     `describe NAME` is `describe topic NAME`. It only reads.
-
-    \b
-    reconciler describe orders.events --cluster prod-eu
-    reconciler describe broker 3 --cluster prod-eu
     """
 
 

@@ -42,6 +42,26 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "reconciler import --cluster prod-eu --ignore 'connect-*' topics",
             "reconciler import --from strimzi k8s/topics topics",
         ),
+        "get topics": (
+            "reconciler get topics --cluster prod-eu --owner payments-team",
+            "reconciler get topics --cluster prod-eu --unmanaged --sizes",
+            "reconciler get topics --cluster prod-eu --idle 30d",
+        ),
+        "get partitions": (
+            "reconciler get partitions --cluster prod-eu --unhealthy",
+            "reconciler get partitions --cluster prod-eu --topic orders.events",
+        ),
+        "get brokers": ("reconciler get brokers --cluster prod-eu --watch",),
+        "get groups": ("reconciler get groups --cluster prod-eu --topic orders.events",),
+        "get configs": (
+            "reconciler get configs --cluster prod-eu --topic 'orders.*'",
+            "reconciler get configs --cluster prod-eu --config retention.ms",
+        ),
+        "describe topic": (
+            "reconciler describe topic orders.events --cluster prod-eu",
+            "reconciler describe topic orders.events --against prod-eu.snapshot.json",
+        ),
+        "describe broker": ("reconciler describe broker 3 --cluster prod-eu",),
         "moves status": (
             "reconciler moves status --cluster prod-eu --watch",
             "reconciler moves status --bootstrap-servers broker-1:9092",

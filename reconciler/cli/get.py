@@ -14,6 +14,7 @@ import click
 
 from reconciler.api.inventory import Need, Source, Target
 from reconciler.cli.documents import print_document
+from reconciler.cli.groups import Group
 from reconciler.cli.options import Command, read_duration
 from reconciler.cli.screen import Screen
 from reconciler.cli.target import aim, target_options
@@ -124,9 +125,9 @@ _unhealthy = click.option(
 )
 
 
-@click.group(name="get", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(name="get", cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """List what a cluster has: topics, brokers, partitions or configs.
+    """List what a cluster has: topics, brokers, partitions, groups or configs.
 
     It only reads. ESTATE, topics by default, has the connection of --cluster, and says who owns
     a topic. Without an estate, --bootstrap-servers is the address.
@@ -146,13 +147,7 @@ def command() -> None:
 )
 @click.option("--sizes", is_flag=True, help="Read sizes, too: one more request for each broker.")
 def topics(idle_s: float | None, sizes: bool, **options: Any) -> None:
-    """List topics: partitions, replicas, owner, health.
-
-    \b
-    reconciler get topics --cluster prod-eu --owner payments-team
-    reconciler get topics --cluster prod-eu --unmanaged --sizes
-    reconciler get topics --cluster prod-eu --idle 30d
-    """
+    """List topics: partitions, replicas, owner, health."""
     asked = Asked(**options, idle_s=idle_s)
     needs: list[Need] = ["sizes"] * sizes
     if idle_s is not None:
@@ -174,10 +169,6 @@ def partitions(**options: Any) -> None:
     """List partitions: leader, replicas, in-sync replicas, size.
 
     `× mean` is the size in relation to the mean of the topic: a hot key shows there.
-
-    \b
-    reconciler get partitions --cluster prod-eu --unhealthy
-    reconciler get partitions --cluster prod-eu --topic orders.events
     """
     asked = Asked(**options)
 
@@ -194,11 +185,7 @@ def partitions(**options: Any) -> None:
 @_common
 @_unhealthy
 def brokers(**options: Any) -> None:
-    """List brokers: what each leads and holds, disks, health.
-
-    \b
-    reconciler get brokers --cluster prod-eu
-    """
+    """List brokers: what each leads and holds, disks, health."""
     asked = Asked(**options)
 
     def read(source: Source) -> tuple[Inventory, Iterator[BrokerRow]]:
@@ -217,9 +204,6 @@ def groups(**options: Any) -> None:
 
     Of the topics that the filters choose, or of all. The lag is the end of each partition minus
     the committed offset.
-
-    \b
-    reconciler get groups --cluster prod-eu --topic orders.events
     """
     asked = Asked(**options)
 
@@ -248,10 +232,6 @@ def configs(keys: tuple[str, ...], **options: Any) -> None:
     """List the configs that topics have of their own, and their origin.
 
     With --config, every topic is listed with the value in force.
-
-    \b
-    reconciler get configs --cluster prod-eu --topic 'orders.*'
-    reconciler get configs --cluster prod-eu --config retention.ms
     """
     asked = Asked(**options)
 
