@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reconciler.api.inventory import Source, Target
-from reconciler.cli.documents import print_document
 from reconciler.cli.groups import Group
 from reconciler.cli.options import Command
 from reconciler.cli.target import aim, target_options
@@ -69,6 +68,7 @@ def topic(name: str, form: str, **where: Any) -> None:
         found, about = source.describe_topic(name)
         plan = _plan(target, found, name)
     if form != "text":
+        from reconciler.cli.documents import print_document
         from reconciler.planfile.inventory_documents import write_topic
 
         print_document(write_topic(found, about, plan, name), form)
@@ -101,6 +101,7 @@ def broker(broker: int, form: str, **where: Any) -> None:
     with Source(target) as source, working(f"reading {target.name}"):
         found, about = source.describe_broker(broker)
     if form != "text":
+        from reconciler.cli.documents import print_document
         from reconciler.planfile.inventory_documents import write_broker
 
         print_document(write_broker(found, about), form)

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import click
 
 from reconciler.api.inventory import Need, Source, Target
-from reconciler.cli.documents import print_document
 from reconciler.cli.groups import Group
 from reconciler.cli.options import Command, read_duration
 from reconciler.cli.screen import Screen
@@ -29,9 +28,8 @@ from reconciler.cli.terminal import (
 from reconciler.inventory.brokers import BrokerRow, list_brokers
 from reconciler.inventory.configs import ConfigRow, check_keys, list_configs
 from reconciler.inventory.groups import GroupRow, list_groups
-from reconciler.inventory.inventory import Choice, Inventory
+from reconciler.inventory.inventory import Choice, Inventory, Kind
 from reconciler.inventory.topics import PartitionRow, TopicRow, list_partitions, list_topics
-from reconciler.planfile.inventory_documents import Kind, write_rows
 from reconciler.show.inventory import close_rows, render_rows
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -250,20 +248,25 @@ def _answer(
 ) -> None:
     """Print the rows of a kind once, or again and again in the same place."""
     target = asked.aim()
-    screen = Screen()
+    screen = Screen() if asked.every_s and can_redraw(sys.stdout) else None
     with Source(target) as source:
         while True:
             with working(f"reading {target.name}"):
                 found, each = read(source)
                 rows = tuple(each)
             if asked.form != "table":
+                from reconciler.cli.documents import print_document
+                from reconciler.planfile.inventory_documents import write_rows
+
                 print_document(write_rows(found, kind, rows), asked.form, lines=bool(asked.every_s))
-            elif asked.every_s and can_redraw(sys.stdout):
-                screen.show(_render(found, kind, rows, asked))
+            elif screen is not None:
+                notes = (fold_to_screen(f"{each.severity}: {each}\n") for each in found.state.notes)
+                screen.show("".join((_render(found, kind, rows, asked), *notes)))
             else:
                 click.echo(_render(found, kind, rows, asked), nl=False, color=True)
-            for note in found.state.notes:
-                print_note(f"{note.severity}: {note}")
+            if screen is None or asked.form != "table":
+                for note in found.state.notes:
+                    print_note(f"{note.severity}: {note}")
             if asked.every_s is None:
                 return
             time.sleep(asked.every_s)

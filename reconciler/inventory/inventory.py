@@ -8,12 +8,16 @@ from difflib import get_close_matches
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from types import MappingProxyType
+from typing import Literal
 
 from reconciler.errors import Finding, Location, UsageError
 from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
 from reconciler.model.configs import Origin
 from reconciler.model.health import Fault, judge_partition, read_min_insync
 from reconciler.spec.clusters import ClusterEntry
+
+Kind = Literal["topics", "brokers", "partitions", "groups", "configs"]
+"""A kind of rows."""
 
 
 class Standing(StrEnum):

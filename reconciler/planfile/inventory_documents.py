@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from reconciler.errors import Finding, Location
 from reconciler.inventory.brokers import BrokerRow, BrokerStatus
@@ -17,7 +17,7 @@ from reconciler.inventory.description import (
     TopicDescription,
 )
 from reconciler.inventory.groups import GroupRow
-from reconciler.inventory.inventory import Inventory, Standing
+from reconciler.inventory.inventory import Inventory, Kind, Standing
 from reconciler.inventory.topics import PartitionRow, TopicRow
 from reconciler.model.cluster import LogDirectory, TopicUsage
 from reconciler.model.configs import Origin
@@ -192,8 +192,6 @@ class GroupRows(Rows):
 
     groups: tuple[GroupItem, ...]
 
-
-Kind = Literal["topics", "brokers", "partitions", "groups", "configs"]
 
 _KINDS: Mapping[Kind, tuple[type[Rows], type[Document]]] = MappingProxyType(
     {

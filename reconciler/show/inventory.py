@@ -14,11 +14,10 @@ from reconciler.errors import escape_unprintable
 from reconciler.inventory.brokers import BrokerRow, BrokerStatus
 from reconciler.inventory.configs import ConfigRow
 from reconciler.inventory.groups import GroupRow
-from reconciler.inventory.inventory import Choice, Inventory
+from reconciler.inventory.inventory import Choice, Inventory, Kind
 from reconciler.inventory.topics import PartitionRow, TopicRow
 from reconciler.model.configs import Origin
 from reconciler.model.health import Fault
-from reconciler.planfile.inventory_documents import Kind
 from reconciler.styling import Paint, set_columns
 from reconciler.units import approximate_duration, approximate_size, count, describe_value
 

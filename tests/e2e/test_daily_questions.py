@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -15,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Ran, run_here
+from command import RECONCILER, Ran, run_here
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 from kafka.admin import KafkaAdminClient
 from lab import set_config, wait_for
+from terminal import Terminal
 
 from reconciler.sandbox.cluster import Cluster, start_cluster
 
@@ -221,6 +224,34 @@ def test_under_replicated_and_offline_partitions_in_an_outage(asked: Questions) 
         assert "(3)" in screen
     finally:
         asked.cluster.start_broker(3)
+
+
+def test_a_person_watches_topics_come_and_leaves(asked: Questions, tmp_path: Path) -> None:
+    program = (*RECONCILER, "get", "topics", "--bootstrap-servers", asked.servers, "--watch", "1")
+    reported = tmp_path / "code"
+    shell = ("/bin/sh", "-c", f'trap : INT; "$@"; echo $? > {reported}', "sh", *program)
+    with Terminal(shell, {"COLUMNS": ""}, 80) as terminal:
+        terminal.wait_for(b"stray", b"3 topics", b"F\x1b[J", b"3 topics")
+        asked.admin.create_topics([NewTopic("arrival", 1, 1)])["arrival"].result(20)
+        terminal.wait_for(b"F\x1b[J", b"arrival", b"4 topics")
+        terminal.press(b"\x03")
+        terminal.wait_for(b"interrupted")
+        terminal.wait_for_end()
+    assert reported.read_text() == "130\n"
+    assert b"Traceback" not in terminal.output
+
+
+def test_programs_watch_a_line_for_each_reading(asked: Questions) -> None:
+    command = [*RECONCILER, "get", "brokers", "--bootstrap-servers", asked.servers]
+    running = subprocess.Popen(
+        [*command, "--watch", "1", "--format", "json"], stdout=subprocess.PIPE, text=True
+    )
+    with running:
+        assert running.stdout is not None
+        readings = [json.loads(running.stdout.readline()) for _ in range(2)]
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
+    assert [len(each["brokers"]) for each in readings] == [3, 3]
 
 
 def read_sizes(asked: Questions, broker: int) -> dict[tuple[str, int], int]:

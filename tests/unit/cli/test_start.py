@@ -75,3 +75,13 @@ def test_a_plan_loads_only_what_shows_its_changes(tmp_path: Path, partitions: in
     (tmp_path / "s.json").write_text(json.dumps(SNAPSHOT))
     loaded = list_loaded(tmp_path, "plan", "--cluster", "prod", "--against", "s.json")
     assert loaded & (SLOW | STAGES) == ({"deepdiff"} if partitions == 2 else set())
+
+
+@pytest.mark.parametrize("kind", ["topics", pytest.param("brokers", marks=pytest.mark.slow)])
+def test_get_loads_no_plan_and_no_document(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "s.json").write_text(json.dumps(SNAPSHOT))
+    loaded = list_loaded(tmp_path, "get", kind, "--against", "s.json")
+    unused = UNUSED_IN_VALIDATE - {"reconciler.diff", "reconciler.planfile", "reconciler.show"}
+    unused -= {"reconciler.placement"}
+    assert loaded & (SLOW | unused) == set()
+    assert "reconciler.planfile.inventory_documents" not in loaded
