@@ -59,7 +59,8 @@ DOORS = {
     "placement": """bounds given_rows kafka_placement loss measure moving.check moving.moves
         moving.problem problem strategies weigh""",
     "sandbox": "cluster control jars launch paths record request",
-    "show": """description explain.matrix explain.picture explain.text fields github gradual health inventory markdown.marks markdown.page moves_in_flight text view wording""",
+    "show": """description explain.matrix explain.picture explain.text fields github gradual health
+        inventory markdown.marks markdown.page moves_in_flight text view wording""",
 }
 """The modules of a package that other packages may import. The others are private to it."""
 
