@@ -32,6 +32,7 @@ VERBS = MappingProxyType(
         "plan": "Show exactly what would change on a cluster.",
         "show": "Show a saved plan.",
         "apply": "Make the changes of a plan, and nothing else.",
+        "history": "Show what earlier applies did, and how to go back.",
         "elect": "Plan to have preferred leaders lead again.",
         "rebalance": "Plan to make replicas even, such as on brokers that joined.",
         "rehearse": "Run a plan for real on a throwaway cluster of the same shape.",

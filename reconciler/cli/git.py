@@ -222,6 +222,13 @@ class Checkout:
         found = self._ask("rev-list", "--first-parent", "-1", commit, "--", *paths)
         return found.decode().strip() or None
 
+    def read_message(self, commit: str) -> tuple[str, bool]:
+        """Return the message of a commit, and whether it is a merge. Errors: UnknownCommitError."""
+        commit = self.find_commit(commit)
+        said = self._ask("show", "--no-patch", "--no-show-signature", "--format=%P%n%B", commit)
+        parents, _, message = said.decode(errors="replace").partition("\n")
+        return message.strip(), len(parents.split()) > 1
+
     def contains(self, commit: str) -> bool:
         """Return whether a commit is HEAD, or below it. A shallow clone knows few commits."""
         try:

@@ -100,6 +100,16 @@ def _describe() -> dict[str, Any]:
     }
 
 
+def _history() -> dict[str, Any]:
+    from reconciler.planfile.history import HistoryDocument
+
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **HistoryDocument.model_json_schema(mode="serialization"),
+        "title": "What earlier runs of reconciler did on a Kafka cluster",
+    }
+
+
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
     {
         "topic": _topic,
@@ -112,6 +122,7 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
         "validation": _validation,
         "get": _get,
         "describe": _describe,
+        "history": _history,
     }
 )
 """Every format by name. schemas/ holds each as `<name>.schema.json`."""

@@ -248,9 +248,20 @@ def _find_uncreatable(client: AdminClient, names: Collection[str]) -> list[str]:
     return denied
 
 
-def missing_on_topic(connection: Connection, right: str, topic: str) -> Finding:
-    """Return the finding for a missing right on one topic, with the way to grant it."""
-    return name_missing(connection, right, [topic])
+def check_topic_right(
+    connection: Connection, topic: str, right: AclOperation, absent: Finding | None
+) -> None:
+    """Refuse if the account lacks Read or Write on a topic, or with `absent` if it is missing.
+
+    Errors: ClusterError with the way out.
+    """
+    what = f"asking for the topic {topic} of {connection.entry.name}"
+    found = connection.ask(lambda client: describe_topics(client, [topic]), what)[topic]
+    if isinstance(found, KafkaError) and not is_denial(found):
+        if absent is not None:
+            raise ClusterError([absent])
+    elif isinstance(found, KafkaError) or right not in (found.authorized_operations or ()):
+        raise ClusterError([name_missing(connection, right.name.capitalize(), [topic])])
 
 
 def missing_on_group(connection: Connection, right: str, group: str, otherwise: str) -> Finding:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from confluent_kafka import KafkaError, Producer, ThrottleEvent
+from confluent_kafka import Consumer, KafkaError, Producer, ThrottleEvent
 from confluent_kafka.admin import AdminClient
 
 from reconciler.errors import ClusterError, Finding, Location, keep_secret
@@ -117,6 +117,11 @@ class ClientSettings:
         """
         ours = {name.replace("_", "."): value for name, value in properties.items()}
         return Producer({**self._properties, **ours, "error_cb": _ignore})
+
+    def build_consumer(self, **properties: object) -> Consumer:
+        """Pass all properties in clear text to a consumer; see `build_producer`."""
+        ours = {name.replace("_", "."): value for name, value in properties.items()}
+        return Consumer({**self._properties, **ours, "error_cb": _ignore})
 
 
 class _Client(AdminClient):

@@ -40,7 +40,7 @@ from reconciler.kafka.errors import (
     name_error,
     read_answer,
 )
-from reconciler.kafka.rights import describe_topics, is_denial, missing_on_topic
+from reconciler.kafka.rights import check_topic_right
 from reconciler.kafka.second_client import TIMEOUT_MS, open_second_client
 from reconciler.kafka.trace import trace_request
 from reconciler.model.outcomes import Answer, AnswerKind
@@ -280,17 +280,12 @@ def check_audit_topic(connection: Connection, topic: str, *, planned: bool) -> N
 
     Errors: ClusterError with the way out.
     """
-    what = f"asking for the audit topic of {connection.entry.name}"
-    found = connection.ask(lambda client: describe_topics(client, [topic]), what)[topic]
-    if isinstance(found, KafkaError):
-        if is_denial(found):
-            raise ClusterError([missing_on_topic(connection, "Write", topic)])
-        if not planned:
-            what = f"audit_topic {topic} is not on {connection.entry.name}"
-            way_out = "give it a spec and apply that first, or take audit_topic away"
-            raise ClusterError([Finding("audit-topic", what, way_out, connection.entry.location)])
-    elif AclOperation.WRITE not in (found.authorized_operations or ()):
-        raise ClusterError([missing_on_topic(connection, "Write", topic)])
+    absent = None
+    if not planned:
+        what = f"audit_topic {topic} is not on {connection.entry.name}"
+        way_out = "give it a spec and apply that first, or take audit_topic away"
+        absent = Finding("audit-topic", what, way_out, connection.entry.location)
+    check_topic_right(connection, topic, AclOperation.WRITE, absent)
 
 
 def write_audit_record(connection: Connection, topic: str, key: str, record: str) -> None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -30,7 +31,8 @@ from reconciler.api.move_control import control_moves
 from reconciler.api.moves import read_moves
 from reconciler.api.planning import load_estate
 from reconciler.errors import ClusterError, LockHeldError, Severity
-from reconciler.kafka.connection import connect
+from reconciler.kafka.audit import read_audit_topic
+from reconciler.kafka.connection import Connection, connect
 from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, hold_lock
 from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.reader import KafkaReader
@@ -49,8 +51,6 @@ from reconciler.spec.clusters import ClusterEntry
 if TYPE_CHECKING:
     from security import Secured
 
-    from reconciler.kafka.connection import Connection
-
 pytestmark = pytest.mark.cluster
 
 PLAN = {"topic": {"DESCRIBE", "DESCRIBE_CONFIGS"}, "cluster": {"DESCRIBE"}}
@@ -64,6 +64,7 @@ MOVE = {
 }
 ELECTIONS = {"topic": {"DESCRIBE"}, "cluster": {"ALTER"}}
 AUDIT = {"topic": {"WRITE"}, "cluster": set()}
+HISTORY = {"topic": {"READ"}, "cluster": set()}
 ALL = {"topic": PLAN["topic"] | APPLY["topic"], "cluster": {"DESCRIBE"}}
 CLUSTER_NAME = "kafka-cluster"
 HOLDER = Holder("ana", "desk", 7, "2026-03-01T12:00:00Z")
@@ -474,6 +475,42 @@ class TestAudit:
         planner.give(AUDIT, topics=topic)
         wait_for(lambda: can_write(planner, topic))
         write_audit_record(planner.connect(), topic, "lab", "{}")
+
+
+class TestHistory:
+    """`history` reads the audit topic with Read on it alone: it joins no group."""
+
+    def read(self, grants: Grants, topic: str) -> list[bytes]:
+        connection = grants.connect()
+        entry = replace(connection.entry, audit_topic=topic)
+        return list(read_audit_topic(Connection(entry, connection.settings)))
+
+    def test_the_right_to_read_is_named(self, planner: Grants, topic: str) -> None:
+        planner.give(PLAN)
+        wait_for(lambda: can_read(planner, topic))
+        with pytest.raises(ClusterError) as refused:
+            self.read(planner, topic)
+        assert str(refused.value) == (
+            f"the account lacks Read on {topic} of lab; {GRANT} Read --topic {topic} "
+            "[cluster-rights]"
+        )
+
+    def test_the_smallest_grant_suffices(
+        self, secured: Secured, planner: Grants, topic: str
+    ) -> None:
+        planner.give(HISTORY, topics=topic)
+        producer = Producer({"bootstrap.servers": secured.address("PLAINTEXT"), "log_level": 0})
+        producer.produce(topic, b"a record")
+        assert producer.flush(15) == 0
+        wait_for(lambda: can_read_history(self, planner, topic))
+        assert self.read(planner, topic) == [b"a record"]
+
+
+def can_read_history(test: TestHistory, grants: Grants, topic: str) -> bool:
+    try:
+        return bool(test.read(grants, topic))
+    except ClusterError:
+        return False
 
 
 class TestCheck:

@@ -48,7 +48,7 @@ def test_no_value_of_an_option_is_lost(words: str) -> None:
 
 def test_topics_may_be_named_one_by_one() -> None:
     named = [one for c in COMMANDS.values() for one in c.params if "--topic" in one.opts]
-    assert len(named) == 13
+    assert len(named) == 14
     assert all(isinstance(one, click.Option) and one.multiple for one in named)
 
 
