@@ -134,6 +134,8 @@ def _make_document(copies: Copies, estate: Estate, catalogue: Catalogue) -> dict
     document: dict[str, object] = {"topic": wanted.name}
     if topic.description:
         document["description"] = topic.description
+    if topic.labels:
+        document["labels"] = dict(topic.labels)
     if cluster is not None and set(estate.declared) - {*copies}:
         document["clusters"] = [*copies]
     if profile is not None:

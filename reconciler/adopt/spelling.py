@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:E-?[0-9]+)?")
 _FORMATS = {Dimension.DURATION: format_duration, Dimension.SIZE: format_size}
 
 ORDER = (
-    *("topic", "owner", "description", "clusters", "partitions", "replication_factor"),
+    *("topic", "owner", "description", "labels", "clusters", "partitions", "replication_factor"),
     *("rack_aware", "gradual", "profile", "config", "assignment", "state", "acknowledge"),
     "overrides",
 )

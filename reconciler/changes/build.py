@@ -183,6 +183,7 @@ def _plan_topic(
         notes=diff.notes,
         refused_change=list_refused_fields(diff) if diff.refusals else (),
         owner=diff.spec.owner,
+        labels=diff.spec.labels,
         description=None if before else diff.spec.description,
         balance_before=measure_balance([existing], brokers) if placed and before else None,
         balance_after=measure_balance([wished.assignment], brokers) if placed else None,
@@ -204,4 +205,5 @@ def _plan_deletion(
         deletion=None if diff.refusals else diff.deletion,
         refused_change=list_refused_fields(diff) if diff.refusals else (),
         owner=diff.spec.owner,
+        labels=diff.spec.labels,
     )

@@ -332,6 +332,7 @@ def write_specs(cluster: str, specs: Sequence[TopicSpec]) -> pa.Table:
             "cluster": [cluster] * len(specs),
             "topic": [spec.name for spec in specs],
             "owner": [spec.owner for spec in specs],
+            "labels": [sorted(spec.labels.items()) for spec in specs],
             "file": [spec.location.file for spec in specs],
             "line": [spec.location.line for spec in specs],
             "partitions": [spec.partitions for spec in specs],

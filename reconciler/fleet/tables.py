@@ -147,6 +147,7 @@ SPECS = LakeTable(
         cluster=TEXT,
         topic=TEXT,
         owner=TEXT,
+        labels=CONFIG,
         file=TEXT,
         line=COUNT,
         partitions=COUNT,

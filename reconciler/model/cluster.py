@@ -115,7 +115,8 @@ class TopicSpec:
     topic is not to have: those that neither it nor `config` names are left alone. `acknowledge`
     holds the risks that are accepted for any change, `accepts` those for a single change;
     `standing` holds the entries that the base of a request has as well. `gradual` is the largest
-    factor by which one plan may divide a retention, 0 for no limit.
+    factor by which one plan may divide a retention, 0 for no limit. `owner`, `description`,
+    `profile` and `labels` are for people and rules: no plan acts on them.
     """
 
     name: str
@@ -134,6 +135,7 @@ class TopicSpec:
     owner: str | None = None
     description: str | None = None
     profile: str | None = None
+    labels: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
 
     @property

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from reconciler.errors import Finding, Location
-from reconciler.model.cluster import Assignment, Broker, Replicas, Risk, TopicSpec
+from reconciler.model.cluster import EMPTY, Assignment, Broker, Replicas, Risk, TopicSpec
 from reconciler.model.health import HealthCounts
 from reconciler.model.moves import PlannedMoves
 
@@ -166,6 +166,7 @@ class PlannedTopic:
     `before`: a topic is refused entirely. `refused_change` lists every field of a change that is
     refused, alone or with the entire plan. `description` is that of a topic that does not exist.
     `explicit` holds the configs of `after` that are in force already, by the brokers' defaults.
+    `labels` are those of its spec, for display and for the readers of a plan file.
     """
 
     name: str
@@ -182,6 +183,7 @@ class PlannedTopic:
     owner: str | None = None
     description: str | None = None
     explicit: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ def assemble_elections(
                 after=replace(before, leaders=wanted),
                 notes=notes,
                 owner=spec.owner if spec else None,
+                labels=spec.labels if spec else EMPTY,
             )
         )
     ids = [broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)]

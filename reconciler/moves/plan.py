@@ -404,6 +404,7 @@ def _plan_topic(
         notes=diff.notes,
         refused_change=_list_refused(diff),
         owner=diff.spec.owner,
+        labels=diff.spec.labels,
     )
     if diff.stays:
         return topic

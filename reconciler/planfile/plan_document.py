@@ -7,6 +7,7 @@ that viewers and policies for Terraform work.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, PlainSerializer
@@ -91,6 +92,7 @@ class ResourceDocument(Document):
         tuple[Verb, ...], Derived(lambda topic: tuple(step.verb for step in steps_of(topic)))
     ]
     where: Annotated[Location, Held("location")]
+    labels: Annotated[Mapping[str, str], OMIT_EMPTY] = Field(default_factory=dict)
 
 
 @document_of(DriftedTopic)

@@ -34,6 +34,7 @@ _SIZES: Mapping[FactType, Size] = {
     FactType.TEXT: Size(1 << 10),
     FactType.TEXTS: Size(1 << 13, 64, 1 << 10),
     FactType.CONFIG: Size(1 << 14, 128, 1 << 12),
+    FactType.LABELS: Size(1 << 13, 128, 1 << 10),
     FactType.NULLABLE: any_size(1 << 14),
 }
 """The sizes of facts for which the cost of a rule is bounded; larger ones scale all of them."""
@@ -183,6 +184,7 @@ def _environment(subject: Subject) -> Any:
         FactType.TEXT: cel.Type.STRING,
         FactType.TEXTS: cel.Type.List(cel.Type.STRING),
         FactType.CONFIG: cel.Type.Map(cel.Type.STRING, cel.Type.DYN),
+        FactType.LABELS: cel.Type.Map(cel.Type.STRING, cel.Type.STRING),
         FactType.NULLABLE: cel.Type.DYN,
     }
     known = _list_known(subject)

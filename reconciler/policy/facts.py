@@ -27,6 +27,7 @@ class FactType(StrEnum):
     TEXT = "text"
     TEXTS = "texts"
     CONFIG = "config"
+    LABELS = "labels"
     NULLABLE = "nullable"
 
 
@@ -50,6 +51,7 @@ _OF_SPECS: Mapping[str, FactType] = {
     "spec.owner": FactType.NULLABLE,
     "spec.description": FactType.NULLABLE,
     "spec.profile": FactType.NULLABLE,
+    "spec.labels": FactType.LABELS,
     "spec.absent": FactType.FLAG,
     "spec.rack_aware": FactType.FLAG,
     "spec.assigned": FactType.FLAG,
@@ -122,6 +124,7 @@ def state_spec_facts(
         "spec.owner": spec.owner,
         "spec.description": spec.description,
         "spec.profile": spec.profile,
+        "spec.labels": dict(spec.labels),
         "spec.absent": spec.absent,
         "spec.rack_aware": spec.rack_aware,
         "spec.assigned": spec.assignment is not None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location
 from reconciler.policy.breaches import Breach
-from reconciler.policy.policy import Bounds, BrokenLimit, Limit, Policy
+from reconciler.policy.policy import BASELINED, Bounds, BrokenLimit, Limit, Policy
 from reconciler.units import describe_value
 
 if TYPE_CHECKING:
@@ -43,11 +43,12 @@ def check_limits(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Brea
     for finding, limit, value, bounds in chain.from_iterable(checks):
         if not policy.spares(finding.rule, spec.name):
             weighed = replace(finding, severity=policy.weigh(finding.rule, limit))
-            yield Breach(weighed, BrokenLimit(finding.rule, spec.name, limit), value, bounds)
+            broken = BrokenLimit(finding.rule, spec.name, limit)
+            yield Breach(weighed, broken if finding.rule in BASELINED else None, value, bounds)
 
 
 def _check_identity(spec: TopicSpec, policy: Policy) -> Iterator[_Broken]:
-    """Check the name, the owner and the description: what a spec has even without the topic."""
+    """Check name, owner, description and labels: what a spec has even without the topic."""
     wanted = policy.name
     if wanted is not None and not wanted.matches(spec.name):
         means = wanted.means or f"what the pattern {wanted.pattern} asks for"
@@ -61,6 +62,25 @@ def _check_identity(spec: TopicSpec, policy: Policy) -> Iterator[_Broken]:
             what = f"the topic '{spec.name}' has no {key}, and the policy requires one"
             way_out = f"write {key}: {example}"
             yield Finding(f"policy-{key}", what, way_out, spec.location), "", "", None
+    for key in policy.require_labels or ():
+        if key not in spec.labels:
+            what = f"the topic '{spec.name}' has no label {key}, and the policy requires it"
+            allowed = policy.label_values.get(key, ("some text",))
+            shown = " or ".join(f"{{{key}: {_spell_label(value)}}}" for value in allowed)
+            way_out = f"write labels: {shown}"
+            yield Finding("policy-label-missing", what, way_out, spec.location), "", "", None
+    for key, allowed in policy.label_values.items():
+        value = spec.labels.get(key)
+        if value is not None and value not in allowed:
+            where, named = _place(spec, f"labels.{key}")
+            what = f"the label {key}: '{value}'{named} is not a value that the policy allows"
+            way_out = f"use {' or '.join(map(_spell_label, allowed))}"
+            yield Finding("policy-label-value", what, way_out, where), "", "", None
+
+
+def _spell_label(value: str) -> str:
+    """Spell a value of a label with the quotes that YAML needs for numbers, flags and no text."""
+    return value if value[:1].isalpha() and value not in ("true", "false", "null") else f'"{value}"'
 
 
 def _check_counts(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[_Broken]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import NamedTuple
@@ -57,12 +57,7 @@ def compare_policies(then: Policy, now: Policy) -> Iterator[LoosePart]:
     yield from _compare_lists(then, now)
     yield from _compare_severities(then, now)
     yield from _compare_baselines(then, now)
-    for noun, most in then.per_owner.items():
-        if (allowed := now.per_owner.get(noun)) is None or allowed > most:
-            how = f"{most:,} → {'no limit' if allowed is None else f'{allowed:,}'}"
-            yield LoosePart(
-                f"per_owner.{noun}", how, Policy(per_owner=MappingProxyType({noun: most}))
-            )
+    yield from _compare_all_quotas(then, now)
     for name, rule in then.rules.items():
         if how := _compare_rules(rule, now.rules.get(name)):
             yield LoosePart(f"rules.{name}", how, Policy(rules=MappingProxyType({name: rule})))
@@ -82,6 +77,13 @@ def _compare_lists(then: Policy, now: Policy) -> Iterator[LoosePart]:
             yield LoosePart(
                 f"config.values.{key}", how, Policy(values=MappingProxyType({key: values}))
             )
+    if missing := set(then.require_labels or ()) - set(now.require_labels or ()):
+        how = f"without {name_some(missing)}"
+        yield LoosePart("labels.require", how, Policy(require_labels=then.require_labels))
+    for key, values in then.label_values.items():
+        if how := widen_words(values, now.label_values.get(key)):
+            part = Policy(label_values=MappingProxyType({key: values}))
+            yield LoosePart(f"labels.values.{key}", how, part)
     for rule, patterns in now.exempt.items():
         spared = then.exempt.get(rule, ())
         if how := widen_patterns(spared, patterns):
@@ -125,6 +127,31 @@ def _name_exemption(broken: BrokenLimit, value: str) -> str:
     who = broken.who or "the topics without an owner"
     shown = describe_value(broken.limit, value) if value else ""
     return f"{who} ({' '.join(filter(None, [broken.rule, broken.limit, shown]))})"
+
+
+def _compare_all_quotas(then: Policy, now: Policy) -> Iterator[LoosePart]:
+    for noun, how, quota in _compare_quotas(then.per_owner, now.per_owner):
+        yield LoosePart(f"per_owner.{noun}", how, Policy(per_owner=quota))
+    # The quotas of one value replace those of every value, so they are compared as they hold.
+    for label in sorted(then.per_label.keys() | now.per_label.keys()):
+        key = label.partition("=")[0]
+        before, after = (
+            {**policy.per_label.get(key, {}), **policy.per_label.get(label, {})}
+            for policy in (then, now)
+        )
+        for noun, how, quota in _compare_quotas(before, after):
+            part = Policy(per_label=MappingProxyType({label: quota}))
+            yield LoosePart(f"per_label.{label}.{noun}", how, part)
+
+
+def _compare_quotas(
+    then: Mapping[str, int], now: Mapping[str, int]
+) -> Iterator[tuple[str, str, Mapping[str, int]]]:
+    """Yield each quota that is larger: its noun, how, and the quota that restores it."""
+    for noun, most in then.items():
+        if (allowed := now.get(noun)) is None or allowed > most:
+            how = f"{most:,} → {'no limit' if allowed is None else f'{allowed:,}'}"
+            yield noun, how, MappingProxyType({noun: most})
 
 
 def _compare_bounds(then: Bounds | None, now: Bounds | None) -> Iterator[tuple[str, str, Bounds]]:

@@ -93,6 +93,12 @@ _SINGLE: Mapping[str, str] = MappingProxyType(
 )
 """The rules with one limit, and the field of each."""
 
+BASELINED = (
+    *_SINGLE,
+    *("policy-config", "policy-config-missing", "policy-config-value", "quota-per-owner"),
+)
+"""The rules of limits that a baseline can exempt from, besides those in CEL."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -101,6 +107,8 @@ class Policy:
     `allow` and `deny` hold patterns of config keys; they apply only to topic files. `ranges` and
     `values` limit the values of configs in all files. A negative limit means no limit, as in Kafka.
     `per_owner` limits what all topics of an owner ask for together: topics, partitions, replicas.
+    `per_label` limits the same for all topics with one label: `domain` holds the limits for each
+    value of this label, `tier=gold` those for one value.
     `exempt` holds patterns of topic names, by the id of the rule that does not apply to them.
     `severity` holds severities by the id of a rule and one of its limits: a config, a count of a
     quota, or "" for the others of the rule. `baseline` exempts what broke a limit before.
@@ -114,9 +122,12 @@ class Policy:
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] | None = None
     require: tuple[str, ...] | None = None
+    require_labels: tuple[str, ...] | None = None
     ranges: Mapping[str, Bounds] = field(default_factory=_nothing)
     values: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
+    label_values: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
     per_owner: Mapping[str, int] = field(default_factory=_nothing)
+    per_label: Mapping[str, Mapping[str, int]] = field(default_factory=_nothing)
     exempt: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
     severity: Mapping[tuple[str, str], Severity] = field(default_factory=_nothing)
     baseline: Baseline | None = None
@@ -155,6 +166,12 @@ class Policy:
                 held = {*self.ranges, *self.values}
             case "quota-per-owner":
                 held = self.per_owner
+            case "policy-label-missing":
+                held = self.require_labels or ()
+            case "policy-label-value":
+                held = self.label_values
+            case "quota-per-label":
+                return bool(self.per_label)
             case "policy-rule":
                 held = self.rules
             case "policy-config":  # patterns: every config can be one that they limit

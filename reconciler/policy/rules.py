@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from reconciler.model.cluster import TopicSpec
     from reconciler.policy.expressions import Expression, ExpressionError
 
-_MENTION = re.compile(r"""\bspec\.(?:config\[\s*(['"])([\w.]+)\1\s*\]|(\w+))""")
-_UNSPELLED = ("name", "file", "path", "description", "config")
+_MENTION = re.compile(
+    r"""\bspec\.(?:(config|labels)(?:\[\s*(['"])([\w./-]+)\2\s*\]|\.(\w+))|(\w+))"""
+)
+_UNSPELLED = ("name", "file", "path", "description", "config", "labels")
 """The facts of a topic that say which one it is, or that are too long."""
 
 
@@ -131,10 +133,11 @@ def _spell_mentioned(rule: PolicyRule, facts: Facts) -> str:
     """
     mentioned = {}
     for mention in _MENTION.finditer(f"{rule.when or ''} {rule.check}"):
-        key = mention[2] or mention[3]
-        if mention[2]:
-            config = facts.get("spec.config")
-            value = config.get(key) if isinstance(config, Mapping) else None
+        inner = mention[3] or mention[4]
+        key = inner or mention[5]
+        if inner:
+            values = facts.get(f"spec.{mention[1]}")
+            value = values.get(key) if isinstance(values, Mapping) else None
         elif key in _UNSPELLED:
             continue
         else:
@@ -169,7 +172,8 @@ def _blame(rule: PolicyRule, spec: TopicSpec) -> Finding:
 def _find_place(rule: PolicyRule, spec: TopicSpec) -> Location:
     """Return the line of the first value that a check mentions and the topic's file contains."""
     for mention in _MENTION.finditer(rule.check):
-        path = f"config.{mention[2]}" if mention[2] else mention[3]
+        key = mention[3] or mention[4]
+        path = f"{mention[1]}.{key}" if key else mention[5]
         where = spec.fields.get("state" if path == "absent" else path)
         if where is not None and where.file == spec.location.file:
             return where

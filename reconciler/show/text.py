@@ -155,6 +155,8 @@ class _Text:
             yield self._title(_COLOURS[step.tone], head, topic.name, step.words, place)
             if number == 0 and topic.description:
                 yield self.columns.detail("description", topic.description)
+            if number == 0 and topic.labels:
+                yield self.columns.detail("labels", ", ".join(topic.labels))
             yield from (self.columns.detail(*detail) for detail in step.details)
             yield from (self.columns.detail(row.name, row.words) for row in step.rows[:ROWS])
             if beyond := len(step.rows[ROWS:]):
@@ -168,6 +170,8 @@ class _Text:
             place = self.paint("dim", field.place)
             said = f"{field.words:<{self.columns.text}} {place}"
             yield self.columns.detail(field.name, said)
+        if topic.refusals and topic.labels:
+            yield self.columns.detail("labels", ", ".join(topic.labels))
         for risk in topic.risks:
             yield self.columns.detail(f"risk  {risk.risk}", self._risk(risk))
         for refusal in topic.refusals:

@@ -101,11 +101,12 @@ class WrittenView:
 class TopicView(WrittenView):
     """One topic of a plan: its steps, its refusals, or its notes.
 
-    `description` is one line, and empty unless the topic is new.
+    `labels` are as people write them. `description` is one line, and empty unless the topic is new.
     `risks` are those of steps: a refused change has none. `refused_change` lists the fields of a
     refused change; `refused_words` describes a refused topic without such fields.
     """
 
+    labels: tuple[str, ...]
     description: str
     steps: tuple[StepView, ...]
     risks: tuple[RiskNote, ...]
@@ -427,6 +428,7 @@ def _view_topic(topic: PlannedTopic, racks: Racks, moves: PlannedMoves | None) -
     return TopicView(
         name=topic.name,
         owner=topic.owner,
+        labels=tuple(f"{key}: {value}".rstrip() for key, value in topic.labels.items()),
         description=_say_description(topic.description or ""),
         location=topic.location,
         steps=tuple(detail_step(view_step(step, topic), topic, moves) for step in steps),

@@ -98,6 +98,7 @@ def _strip(spec: TopicSpec) -> TopicSpec:
         owner=None,
         description=None,
         profile=None,
+        labels={},
     )
 
 

@@ -188,6 +188,10 @@ def _list_held(entry: ClusterEntry) -> Mapping[BrokenLimit, str]:
     return {} if entry.policy.baseline is None else entry.policy.baseline.values
 
 
+_TEXT_COUNTS = ("policy-rule", "policy-rule-open", "quota-per-owner", "quota-per-label")
+"""The rules of which one place can have several different findings."""
+
+
 def _list_checked(documents: Documents) -> list[str]:
     """Name the clusters to check: all declared ones.
 
@@ -218,7 +222,7 @@ def _say_once(clusters: Iterable[Iterable[Finding]], clusters_file: str) -> Iter
             if finding.rule.startswith("kafka-version-"):
                 gist = (None, finding.rule, finding.what)
             else:
-                named = finding.rule in ("policy-rule", "policy-rule-open", "quota-per-owner")
+                named = finding.rule in _TEXT_COUNTS
                 gist = (finding.where, finding.rule, finding.what if named else "")
             inherited = finding.where is not None and finding.where.file == clusters_file
             if gist not in said and not (inherited and gist in fresh):

@@ -17,6 +17,7 @@ from reconciler.spec import keys, policy_keys
 from reconciler.spec.acknowledgements import Acknowledged
 from reconciler.spec.declarations import form, key, list_keys, table, table_or_none, tables
 from reconciler.spec.fields import FLAG, PATTERNS, TEXT, TEXTS, WrittenConfig, whole
+from reconciler.spec.labels import LABELS
 from reconciler.spec.values import YamlText
 from reconciler.units import DAY
 
@@ -57,6 +58,18 @@ class ConfigPolicyForm:
 
 
 @form
+class LabelPolicyForm:
+    """The labels that topics must have, and their allowed values."""
+
+    require: tuple[str, ...] | None = key(
+        policy_keys.LABEL_KEYS, "Labels that every topic must have, set or inherited."
+    )
+    values: Mapping[str, tuple[str, ...]] = key(
+        policy_keys.LABEL_VALUES, "Allowed values of a label, by label.", default={}
+    )
+
+
+@form
 class PerOwnerForm:
     """The limits for all topics of one owner together, on one cluster."""
 
@@ -66,6 +79,19 @@ class PerOwnerForm:
     )
     replicas: int | None = key(
         policy_keys.QUOTA, "Maximum number of replicas of all topics of an owner."
+    )
+
+
+@form
+class PerLabelForm:
+    """The limits for all topics with the same value of one label together, on one cluster."""
+
+    topics: int | None = key(policy_keys.QUOTA, "Maximum number of topics with the label.")
+    partitions: int | None = key(
+        policy_keys.QUOTA, "Maximum number of partitions of all topics with the label."
+    )
+    replicas: int | None = key(
+        policy_keys.QUOTA, "Maximum number of replicas of all topics with the label."
     )
 
 
@@ -113,8 +139,17 @@ class PolicyForm:
     config: ConfigPolicyForm = table(
         ConfigPolicyForm, "Which configs topics may set, and their allowed values."
     )
+    labels: LabelPolicyForm = table(
+        LabelPolicyForm, "Which labels topics must have, and their allowed values."
+    )
     per_owner: PerOwnerForm = table(
         PerOwnerForm, "Limits for all topics of one owner together, on each cluster."
+    )
+    per_label: Mapping[str, PerLabelForm] = tables(
+        policy_keys.LABEL_CHOICE,
+        PerLabelForm,
+        "The same limits for all topics with one label: by label, such as domain, for each of its "
+        "values, or by label and value, such as tier=gold.",
     )
     exempt: Mapping[str, tuple[str, ...]] = key(
         policy_keys.EXEMPTIONS,
@@ -140,7 +175,7 @@ class ExemptionForm:
     owner: YamlText | None = key(
         TEXT, "Owner that exceeds a quota. Default: the topics without an owner."
     )
-    rule: str = key(policy_keys.BASELINED, "Id of the rule.", asks="policy-partitions")
+    rule: str = key(policy_keys.BASELINED_RULE, "Id of the rule.", asks="policy-partitions")
     limit: YamlText | None = key(
         TEXT, "Which limit of the rule: a config, a count of per_owner, or the name in rules."
     )
@@ -155,7 +190,7 @@ class ExemptionForm:
 
 def make_policy(read: PolicyForm) -> Policy:
     """Make the policy from a form without errors."""
-    config, name, per_owner = read.config, None, read.per_owner
+    config, name = read.config, None
     if read.name is not None:
         name = NamePattern(str(read.name.pattern), _plain(read.name.means) or "")
     return Policy(
@@ -167,19 +202,23 @@ def make_policy(read: PolicyForm) -> Policy:
         allow=config.allow,
         deny=config.deny,
         require=config.require,
+        require_labels=read.labels.require,
         ranges=MappingProxyType(dict(config.ranges)),
         values=MappingProxyType(dict(config.values)),
-        per_owner=MappingProxyType(
-            {
-                noun: most
-                for noun in list_keys(PerOwnerForm)
-                if (most := getattr(per_owner, noun)) is not None
-            }
+        label_values=MappingProxyType(dict(read.labels.values)),
+        per_owner=_make_quotas(read.per_owner),
+        per_label=MappingProxyType(
+            {label: _make_quotas(quotas) for label, quotas in read.per_label.items()}
         ),
         exempt=MappingProxyType(dict(read.exempt)),
         severity=MappingProxyType(dict(read.severity)),
         rules=MappingProxyType({name: _make_rule(name, rule) for name, rule in read.rules.items()}),
     )
+
+
+def _make_quotas(read: PerOwnerForm | PerLabelForm) -> Mapping[str, int]:
+    said = {noun: getattr(read, noun) for noun in list_keys(PerOwnerForm)}
+    return MappingProxyType({noun: most for noun, most in said.items() if most is not None})
 
 
 def _make_rule(name: str, read: RuleForm) -> PolicyRule:
@@ -214,6 +253,11 @@ class Layer:
     )
     config: WrittenConfig = key(
         keys.CONFIG, "Topic configs. null removes an inherited key.", default=WrittenConfig()
+    )
+    labels: Mapping[str, str | None] = key(
+        LABELS,
+        "Texts of your own for rules, quotas and filters. Kafka does not get them.",
+        default={},
     )
 
 

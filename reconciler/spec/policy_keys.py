@@ -11,7 +11,7 @@ from typing import TypeVar
 from reconciler.errors import Severity
 from reconciler.policy.limits import read_limit
 from reconciler.policy.patterns import PatternError, compile_pattern
-from reconciler.policy.policy import Bounds, Limit, Subject
+from reconciler.policy.policy import BASELINED, Bounds, Limit, Subject
 from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_PARTITIONS
 from reconciler.spec.catalogue import ConfigType, every_key, lines_that_know, spell_line
@@ -24,6 +24,13 @@ from reconciler.spec.fields import (
     field_error,
     suggest,
     whole,
+)
+from reconciler.spec.labels import (
+    KEY_PATTERN,
+    VALUE_PATTERN,
+    is_label,
+    read_label_key,
+    read_label_value,
 )
 from reconciler.spec.values import (
     YamlMap,
@@ -43,7 +50,10 @@ SPARED = (
     "policy-config",
     "policy-config-missing",
     "policy-config-value",
+    "policy-label-missing",
+    "policy-label-value",
     "quota-per-owner",
+    "quota-per-label",
 )
 """The rules from which topics can be exempt. Rules in CEL use `when` instead."""
 
@@ -232,6 +242,62 @@ CONFIG_PATTERNS = Kind(
 )
 
 
+def _read_label_keys(value: YamlValue, name: str) -> tuple[str, ...]:
+    keys = fields.read_texts(value, name)
+    return tuple(fields.read_each(keys, lambda key: str(read_label_key(key, f"item of {name}"))))
+
+
+_LABEL_KEY: Schema = {"type": "string", "pattern": KEY_PATTERN}
+LABEL_KEYS = Kind(
+    _read_label_keys,
+    {"type": "array", "items": _LABEL_KEY, "uniqueItems": True},
+    "list of labels, such as `[tier, domain]`",
+)
+
+
+def _read_label_values(value: YamlValue, name: str) -> Mapping[str, tuple[str, ...]]:
+    written = fields.read_map(value, name, "a map of labels", f"write {name}: {{tier: [gold]}}")
+    items = fields.read_each(written.entries(), lambda entry: _read_values_of_label(*entry))
+    return dict(items)
+
+
+def _read_values_of_label(key: YamlText, value: YamlValue) -> tuple[str, tuple[str, ...]]:
+    read_label_key(key, "label")
+    way_out = f"write {key}: [{_show(value)}]"
+    items: list[YamlValue] = fields.read_list(value, str(key), "a list of values", way_out)
+    read = fields.read_each(items, lambda item: str(read_label_value(item, f"label {key}")))
+    return str(key), tuple(read)
+
+
+LABEL_VALUES = Kind(
+    _read_label_values,
+    {
+        "type": "object",
+        "patternProperties": {
+            KEY_PATTERN: {"type": "array", "items": {"type": "string", "pattern": VALUE_PATTERN}}
+        },
+        "additionalProperties": False,
+    },
+    "map of labels, such as `{tier: [gold, silver]}`",
+)
+
+
+def _read_label_choice(value: YamlValue, name: str) -> str:
+    """Read a label, which is each of its values, or a label and one value: tier=gold."""
+    key, _, wanted = str(value).partition("=")
+    if isinstance(value, YamlText) and not is_label(key, wanted):
+        what = f"{quote(value)} under {name} is neither a label nor a label and its value"
+        raise field_error("label-form", value.where, what, "write tier, or tier=gold")
+    return str(value)
+
+
+LABEL_CHOICE = Kind(
+    _read_label_choice,
+    {"type": "string", "pattern": f"{KEY_PATTERN[:-1]}(={VALUE_PATTERN[1:-1]})?$"},
+    "a label, or a label and its value",
+)
+
+
 def _read_exemptions(value: YamlValue, name: str) -> Mapping[str, tuple[str, ...]]:
     return _read_by_key(value, name, "policy-name: [legacy.*]", _read_exemption)
 
@@ -272,7 +338,7 @@ def _read_severity(
         return {(str(rule), ""): SEVERITY.read(value, str(rule))}
     read = {}
     for limit, item in value.entries():
-        if rule != "quota-per-owner":
+        if not rule.startswith("quota-"):
             _check_config_pattern(limit, offered.union(every_key()))
         elif limit not in QUOTAS:
             way_out = suggest(limit, QUOTAS) or f"the keys here are {', '.join(QUOTAS)}"
@@ -282,7 +348,10 @@ def _read_severity(
     return read
 
 
-PARTED = ("policy-config", "policy-config-missing", "policy-config-value", "quota-per-owner")
+PARTED = (
+    *("policy-config", "policy-config-missing", "policy-config-value"),
+    *("quota-per-owner", "quota-per-label"),
+)
 """The rules with several limits."""
 SEVERITIES = Kind(
     _read_severities,
@@ -310,7 +379,7 @@ EXEMPTIONS = Kind(
     "map of rules to names and patterns, such as `{policy-name: [legacy.*]}`",
 )
 
-BASELINED = choice(*SPARED, "policy-rule")
+BASELINED_RULE = choice(*BASELINED, "policy-rule")
 
 
 def _read_known_value(value: YamlValue, name: str) -> YamlText:

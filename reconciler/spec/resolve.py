@@ -1,8 +1,8 @@
 """From documents to specs: a topic and its layers become one TopicSpec per cluster.
 
 The layers are defaults, cluster defaults, profile, topic and override; later ones win. `config`
-merges key by key; null removes an inherited value. Every resolved value keeps the location where it
-was written.
+and `labels` merge key by key; null removes an inherited value. Every resolved value keeps the
+location where it was written.
 """
 
 from __future__ import annotations
@@ -314,6 +314,7 @@ class _Draft:
     acknowledge: tuple[Acknowledged, ...] = ()
     assignment: Assignment | None = None
     config: dict[str, tuple[str | None, Location]] = field(default_factory=dict)
+    labels: dict[str, tuple[str | None, Location]] = field(default_factory=dict)
     sources: dict[str, tuple[int, Written]] = field(default_factory=dict)
 
     def lay(self, depth: int, layer: Written, configs: ConfigReader) -> None:
@@ -324,6 +325,9 @@ class _Draft:
                 self.sources[key] = (depth, layer)
         if "config" in layer.table:
             self.config.update(configs.read(layer.model.config).values)
+        if "labels" in layer.table:
+            written = layer.table["labels"]
+            self.labels.update({k: (v, written[k].where) for k, v in layer.model.labels.items()})
 
     def derive_counts(self) -> None:
         """Derive the counts from manual rows, and replace the counts of lower layers.
@@ -350,6 +354,8 @@ class _Draft:
                 places[f"assignment.{partition}"] = where
         for key, (_, where) in self.config.items():
             places[f"config.{key}"] = where
+        for key, (_, where) in self.labels.items():
+            places[f"labels.{key}"] = where
         return places | {f"acknowledge.{entry.risk}": entry.where for entry in self.acknowledge}
 
 
@@ -382,6 +388,9 @@ def resolve_topic(
         owner=_plain(document.owner),
         description=_plain(document.description),
         profile=_plain(document.profile),
+        labels=MappingProxyType(
+            {key: value for key, (value, _) in sorted(draft.labels.items()) if value is not None}
+        ),
         fields=MappingProxyType(draft.places()),
     )
 

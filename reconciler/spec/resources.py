@@ -44,7 +44,10 @@ SPEC_KEYS: Mapping[str, str] = MappingProxyType(
 )
 """Keys of spec, and our own names for them."""
 
-OURS_ONLY = list_keys(TopicDocument).keys() - SPEC_KEYS.values()
+_OWN_LABELS = ("strimzi.io", "jikkou.io", "kubernetes.io", "k8s.io")
+"""Labels with such a prefix are for the software that reads them, and not labels of the team."""
+
+OURS_ONLY = list_keys(TopicDocument).keys() - SPEC_KEYS.values() - {"labels"}
 """Keys of our format without an equivalent in a KafkaTopic."""
 
 _FLAGS = (*_UNMANAGED, DELETED)
@@ -171,11 +174,23 @@ def translate(document: YamlMap) -> Translated:
         names = YamlList([label])
         names.file, names.line, names.column = label.file, label.line, label.column
         topic[_rename("clusters", label)] = names
+    if labels := _translate_labels(_find_map(metadata, "labels")):
+        topic[_rename("labels", metadata.key("labels"))] = labels
     annotations = _find_map(metadata, "annotations")
     if str(annotations.get(DELETED, "")).lower() == "true":
         key = annotations.key(DELETED)
         topic[_rename("state", key)] = _rename("absent", key)
     return Translated(topic, words, tuple(repeated))
+
+
+def _translate_labels(written: YamlMap) -> YamlMap:
+    """Return the labels of the team; a value is text, also if it is not in quotes."""
+    labels = _new_table(written)
+    for key, value in written.entries():
+        of_software = key.partition("/")[0].endswith(_OWN_LABELS) and "/" in key
+        if isinstance(value, YamlText) and value.tag != "null" and not of_software:
+            labels[key] = _rename(str(value), value)
+    return labels
 
 
 def _rename(name: str, at: YamlText) -> YamlText:

@@ -246,14 +246,15 @@ def _join(words: Collection[str]) -> str:
 class PolicyEngine:
     """Checks the specs of a cluster by its policy. `judge` evaluates the team's own rules.
 
-    `specs` are all specs of the cluster, whose owners have quotas.
+    `specs` are all specs of the cluster, whose owners and labels have quotas.
     """
 
     def __init__(
         self, entry: ClusterEntry, catalogue: Catalogue, specs: Iterable[TopicSpec] = ()
     ) -> None:
         self._entry = entry
-        self._specs = tuple(specs) if entry.policy.per_owner else ()
+        quotas = entry.policy.per_owner or entry.policy.per_label
+        self._specs = tuple(specs) if quotas else ()
         self._catalogue = catalogue
         rules = [rule for _, rule in sorted(entry.policy.rules.items())]
         estate = entry.location.file.rpartition("/")[0]  # where clusters.yaml is, or would be
@@ -280,8 +281,13 @@ class PolicyEngine:
         return self._entry.manages(spec.name) and not errors
 
     def _check_quota(self, spec: TopicSpec) -> tuple[Finding, ...]:
-        """Check the quota of the owner of a spec that replaces the one of its name."""
-        others = (s for s in self._specs if s.owner == spec.owner and s.name != spec.name)
+        """Check the quotas of owner and labels of a spec that replaces the one of its name."""
+        others = (
+            s
+            for s in self._specs
+            if s.name != spec.name
+            and (s.owner == spec.owner or s.labels.items() & spec.labels.items())
+        )
         asked = check_quotas([*others, spec], self._entry.policy, self._entry.name)
         return settle(asked, self._entry.policy).findings
 

@@ -295,6 +295,31 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
             policy(per_owner={"topics": 1}),
         ),
     ),
+    "policy-label-missing": (
+        World(
+            (spec(partitions=1, replication_factor=1),),
+            policy(labels={"require": ["tier"], "values": {"tier": ["gold", "silver"]}}),
+        ),
+    ),
+    "policy-label-value": (
+        World(
+            (spec(partitions=1, replication_factor=1, labels={"tier": "tin"}),),
+            policy(labels={"values": {"tier": ["gold", "silver"]}}),
+        ),
+    ),
+    "quota-per-label": (
+        World(
+            (spec(partitions=9, replication_factor=2, labels={"tier": "gold"}),),
+            policy(per_label={"tier": {"partitions": 6, "replicas": 9}}),
+        ),
+        World(
+            (
+                spec(partitions=1, replication_factor=1, labels={"tier": "gold"}),
+                {**counted("other", 1), "labels": {"tier": "gold"}},
+            ),
+            policy(per_label={"tier=gold": {"topics": 1}, "tier": {"topics": 9}}),
+        ),
+    ),
     "policy-replication": (
         World((spec(partitions=1, replication_factor=3),), policy(replication_factor={"max": 2})),
         World((spec(partitions=1, replication_factor=1),), policy(replication_factor={"min": 2})),

@@ -109,6 +109,17 @@ def write_quota(world: World, _: Finding, noun: str, number: str) -> None:
     policy.setdefault("per_owner", {})[noun] = int(number)
 
 
+def write_label_quota(world: World, _: Finding, label: str, noun: str, number: str) -> None:
+    clusters = world.clusters.setdefault("clusters", {"prod": {}})
+    policy = clusters["prod"].setdefault("policy", {})
+    policy.setdefault("per_label", {}).setdefault(label, {})[noun] = int(number)
+
+
+def write_label(world: World, found: Finding, value: str) -> None:
+    (key,) = re.findall(r"label (\w+)", found.what)
+    world.spec["labels"] = {**world.spec.get("labels", {}), key: yaml.safe_load(value)}
+
+
 def write_row(world: World, found: Finding, row: str, min_insync: str | None) -> None:
     (number,) = re.findall(r"assignment of partition (\d+)", found.what)
     world.spec["assignment"][int(number)] = [int(broker) for broker in row.split(", ")]
@@ -209,9 +220,15 @@ EDITS: Mapping[str, Edit] = {
     r"more replicas for a new topic": lambda w, _: w.spec.update(
         replication_factor=w.spec["config"][MIN_INSYNC]
     ),
-    r"exempt a topic that has more already|exempt it|exempt topics from quota-per-owner": exempt,
+    r"exempt a topic that has more already|exempt it"
+    r"|exempt topics from quota-per-(?:owner|label)": exempt,
     r"ask for (\d+) fewer in new topics": ask_fewer,
     r"write policy: \{per_owner: \{(\w+): (\d+)\}\} for prod in clusters.yaml": write_quota,
+    r"write policy: \{per_label: \{(\w+=\w+): \{(\w+): (\d+)\}\}\} for prod in clusters.yaml": (
+        write_label_quota
+    ),
+    r"(?:use )?(gold|silver)": write_label,
+    r"(?:write labels: )?\{\w+: (gold|silver)\}": write_label,
     r"write the owner of each": lambda w, _: w.spec.update(owner="a team"),
     rf"write \[([\d, ]+)\]{ALONG}": write_row,
     r"(?:start it first; )?brokers that can take replicas: ([\d, ]+)": replace_broker,

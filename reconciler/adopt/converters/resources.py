@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.adopt.converters.source import ForeignTopic, Source
+from reconciler.spec.labels import is_label
 from reconciler.spec.resources import (
     CLUSTER_LABEL,
     DELETED,
@@ -55,12 +56,17 @@ def _read_topic(item: YamlMap, maps: dict[str | None, YamlMap], source: Source) 
         return
     annotations = source.get_table(metadata, "annotations")
     labels = source.get_table(metadata, "labels")
+    kept = {
+        str(key): str(value)
+        for key, value in topic.get("labels", {}).items()
+        if is_label(str(key), str(value))
+    }
     if marked := find_unmanaged(annotations):
         source.note(f"{name}: {': '.join(marked)} says that it is not managed", marked[0].where)
         return
     source.note_rest(item, {*_TOP, "spec", "status"}, name)
     source.note_rest(annotations, {DELETED}, f"{name}, annotations")
-    source.note_rest(labels, {CLUSTER_LABEL}, f"{name}, labels")
+    source.note_rest(labels, {CLUSTER_LABEL, *kept}, f"{name}, labels")
     source.note_rest(metadata, {"name", "labels", "annotations", "namespace"}, name)
     source.note_rest(spec, {*SPEC_KEYS, "configMapRefs"}, name)
     for key in repeated:
@@ -80,6 +86,7 @@ def _read_topic(item: YamlMap, maps: dict[str | None, YamlMap], source: Source) 
                 topic, "replication_factor", name, words.get("replication_factor", "")
             ),
             config,
+            labels=kept,
             absent="state" in topic,
         )
     )

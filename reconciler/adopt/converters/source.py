@@ -31,6 +31,7 @@ class ForeignTopic:
     )
     assignment: Assignment | None = None
     description: str | None = None
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     absent: bool = False
 
 

@@ -61,7 +61,7 @@ def _rank(column: str, values: Iterable[str]) -> str:
 _SEVERITY = _rank("severity", Severity)
 _CHANGE = """cluster, topic, action, steps, partitions_before, partitions_after, config_before,
     config_after, refused_change, risks, refusals, reasons, file, line"""
-_OWNERS = "SELECT cluster, topic, owner FROM {specs}"
+_OWNERS = "SELECT cluster, topic, owner, labels FROM {specs}"
 
 _CLUSTER = Column("cluster", "Cluster", lambda row: Cell(row["cluster"]), "brief", links=True)
 _CLUSTER_CHOICES = replace(_CLUSTER, choices=True)
@@ -396,6 +396,11 @@ def _list_overrides(row: Row) -> str:
     return _list(f"{key} {say_value(key, cut(value))}" for key, value in pairs)
 
 
+def _list_labels(row: Row) -> str:
+    labels = row.get("labels") or {}
+    return cut(_list(f"{key}: {value}".rstrip() for key, value in sorted(labels.items())))
+
+
 def _say_difference(row: Row) -> str:
     return cut(describe_change_row(row)) if "action" in row else ""
 
@@ -411,6 +416,7 @@ INVENTORY = Table(
         _TOPIC,
         _CLUSTER_CHOICES,
         _OWNER,
+        words("labels", "Labels", _list_labels, "brief"),
         number("partitions", "Partitions"),
         Column("replication", "Replication", _show_replication, numeric=True),
         amount("size", "Size", of="size_bytes"),

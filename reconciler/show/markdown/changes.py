@@ -92,7 +92,8 @@ def _row(topic: TopicView) -> Sequence[str]:
             for note in topic.risks
         )
     )
-    return verbs, code(topic.name), name_owner(topic.owner), says, risks, code(topic.place)
+    owner = name_owner(topic.owner, topic.labels)
+    return verbs, code(topic.name), owner, says, risks, code(topic.place)
 
 
 def write_outcome(plan: PlanView) -> Section:

@@ -74,7 +74,7 @@ def write_deletions(plan: PlanView) -> Section:
     table = tabulate(
         ["Deleted", OWNER, "Size", "Records", "Spec"],
         (
-            (code(t.name), name_owner(t.owner), t.size, prose(t.records), code(t.place))
+            (code(t.name), name_owner(t.owner, t.labels), t.size, prose(t.records), code(t.place))
             for t in going
         ),
     )
@@ -157,7 +157,7 @@ def _table(plan: PlanView) -> str:
 
 
 def _list_rows(topic: TopicView) -> Iterator[Sequence[str]]:
-    change, owner = _change(topic, "<br>"), name_owner(topic.owner)
+    change, owner = _change(topic, "<br>"), name_owner(topic.owner, topic.labels)
     for refusal in topic.refusals:
         why = f"{prose(capital(refusal.what))}. {code(refusal.rule)}"
         out = f"{prose(capital(refusal.way_out))}." if refusal.way_out else ""

@@ -40,9 +40,9 @@ def code(text: str) -> str:
     return f"<code>{_escape_markup(text)}</code>"
 
 
-def name_owner(owner: str | None) -> str:
-    """Set an owner as code; nothing for a topic without one."""
-    return "" if owner is None else code(owner)
+def name_owner(owner: str | None, labels: Sequence[str] = ()) -> str:
+    """Set an owner as code, and below it the labels; nothing for a topic without them."""
+    return "<br>".join([*([] if owner is None else [code(owner)]), *map(prose, labels)])
 
 
 def code_in_html(text: str) -> str:

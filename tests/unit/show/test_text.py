@@ -20,6 +20,7 @@ from shorthand import (
 )
 
 from reconciler.model.cluster import Broker, ClusterState, TopicSpec
+from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
 from reconciler.show.markdown.page import render_markdown
 from reconciler.show.text import render_text
 
@@ -133,6 +134,26 @@ def test_no_line_ends_in_blanks() -> None:
 def test_the_description_of_a_new_topic_is_one_line_below_its_title() -> None:
     wished = spec(partitions=1, replication_factor=1, description="Orders,\n  once \x1b[1m paid.\n")
     assert block(wished, cluster())[1] == f"{'':12}{'description':<32} Orders, once \\x1b[1m paid."
+
+
+def test_labels_are_below_the_title_and_with_the_owner_in_a_comment() -> None:
+    wished = spec(
+        partitions=1, replication_factor=1, owner="shop", labels={"pii": "true", "seen": ""}
+    )
+    made = plan([wished], cluster())
+    assert block(wished, cluster())[1] == f"{'':12}{'labels':<32} pii: true, seen:"
+    assert "| `shop`<br>pii: true<br>seen: |" in render_markdown(made)
+    refused = spec(partitions=2, labels={"pii": "true"})
+    assert f"{'':12}{'labels':<32} pii: true" in block(refused, cluster(topic()))
+
+
+def test_labels_change_no_plan_and_no_fingerprint() -> None:
+    wished = spec(partitions=4, labels={"tier": "gold"})
+    made, bare = (plan([s], cluster(topic())) for s in (wished, replace(wished, labels={})))
+    assert fingerprint_plan(made) == fingerprint_plan(bare)
+    assert decode_plan(encode_plan(made)) == made
+    assert '"labels":{"tier":"gold"}' in encode_plan(made)
+    assert '"labels"' not in encode_plan(bare)
 
 
 def test_a_long_description_is_cut() -> None:
