@@ -392,6 +392,7 @@ _ADOPTION: tuple[Rule, ...] = (
     Rule(
         "import-not-carried", "Content of other tools' files that no spec can describe is reported."
     ),
+    Rule("format-left", "A document that fmt cannot rewrite safely is left as it is and reported."),
     Rule("import-differs", "A plan after an import is empty; what prevents this is reported."),
 )
 

@@ -29,12 +29,12 @@ class NotAmendableError(ValueError):
 
 def amend_document(text: str, line: int, edit: Callable[[Any], None]) -> str:
     """Edit the document at line `line` of a file. Errors: NotAmendableError."""
-    pieces = _cut(text)
+    pieces = cut_documents(text)
     start = 1
     for number, piece in enumerate(pieces):
         lines = piece.count("\n")
         if start <= line < start + lines or number == len(pieces) - 1:
-            pieces[number] = _amend_piece(piece, edit)
+            pieces[number] = rewrite_document(piece, edit)
             return "".join(pieces)
         start += lines
     raise NotAmendableError("no document is there")
@@ -45,7 +45,7 @@ def append_documents(text: str, documents: list[str]) -> str:
     if text and not text.endswith("\n"):
         text += "\n"
     # A file of comments alone, or one that ends in `---`, needs no separator: it has no document.
-    last = _cut(text)[-1]
+    last = cut_documents(text)[-1]
     match = _BARE_MARKER.match(last)
     lines = (last[match.end() :] if match else last).splitlines()
     is_held = any(line.strip() and not line.lstrip().startswith("#") for line in lines)
@@ -59,7 +59,12 @@ def set_key(table: Any, key: str, value: object, *, is_config: bool = False) -> 
     """
     wrapped = _wrap(value, is_config=is_config)
     if key in table:
+        # The comments below a list or a map are attached to its last item, which goes.
+        holder, leaf = _last_leaf(table, key)
+        rest = _take_rest(holder.ca.items.get(leaf)) if holder is not table else ""
         table[key] = wrapped
+        if rest:
+            _attach(table, key, rest)
         return
     before = ORDER[: ORDER.index(key)] if key in ORDER else tuple(table)
     place = max((number + 1 for number, name in enumerate(table) if name in before), default=0)
@@ -100,13 +105,18 @@ def delete_key(table: Any, key: str, outer: Any = None) -> None:
             _attach(*_last_leaf(outer, outside[at - 1]), rest)
 
 
-def _cut(text: str) -> list[str]:
+def cut_documents(text: str) -> list[str]:
+    """Cut a file at its `---` lines; each of them begins a piece."""
     starts = [match.start() for match in _MARKER.finditer(text)]
     edges = [0, *(start for start in starts if start), len(text)]
     return [text[a:b] for a, b in itertools.pairwise(edges)]
 
 
-def _amend_piece(piece: str, edit: Callable[[Any], None]) -> str:
+def rewrite_document(piece: str, edit: Callable[[Any], None], *, usual_indent: bool = False) -> str:
+    """Edit one piece of a file. Its indent stays, unless it is to be the usual one.
+
+    Errors: NotAmendableError.
+    """
     from ruamel.yaml.comments import CommentedMap
     from ruamel.yaml.error import YAMLError
 
@@ -116,7 +126,7 @@ def _amend_piece(piece: str, edit: Callable[[Any], None]) -> str:
         if match is None:
             raise NotAmendableError("it begins on the line of its `---`")
         marker, piece = match[0], piece[match.end() :]
-    yaml = _make_yaml(piece)
+    yaml = _make_yaml("" if usual_indent else piece)
     try:
         document = yaml.load(piece)
     except YAMLError as error:
@@ -166,10 +176,10 @@ def _wrap(value: object, *, is_config: bool) -> object:
         if not any(isinstance(item, list) for item in items):
             items.fa.set_flow_style()
         return items
-    return _read_scalar(value) if is_config and isinstance(value, str) else value
+    return read_scalar(value) if is_config and isinstance(value, str) else value
 
 
-def _read_scalar(text: str) -> object:
+def read_scalar(text: str) -> object:
     """Turn the text of a number or a flag into its value, which is written without quotes."""
     if text in {"true", "false"}:
         return text == "true"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from reconciler.errors import Finding, UsageError, show_path
 
 if TYPE_CHECKING:
     from reconciler.adopt.draft import Adoption, EstateDraft
+    from reconciler.adopt.formatting import Formatted
     from reconciler.model.cluster import ClusterState
 
 _SUFFIXES = {".yaml", ".yml", ".json"}
@@ -64,6 +66,44 @@ def convert_files(tool: str, source: str | Path, path: str | Path) -> Adoption:
 
     draft = _open_draft(Path(path))
     return convert_topics(draft, tool, _read_foreign_files(Path(source)), _follow)
+
+
+def find_estate(path: Path) -> Path:
+    """Return the estate that a file or a directory belongs to.
+
+    It is the nearest directory, itself or above it, with clusters.yaml; otherwise the directory
+    itself. No directory above the repository counts.
+    """
+    from reconciler.spec.documents import CLUSTERS_FILES
+
+    own = path if path.is_dir() else path.parent
+    for directory in (own, *own.absolute().parents):
+        if any((directory / name).is_file() for name in CLUSTERS_FILES):
+            return own if directory is own else Path(os.path.relpath(directory))
+        if (directory / ".git").exists():
+            break
+    return own
+
+
+def format_specs(path: str | Path, only: Collection[Path] = ()) -> Formatted:
+    """Make the texts of an estate in the usual form; nothing is written yet.
+
+    `only` chooses files of it, and directories with all files below them.
+    Errors: as `load_estate`; UsageError for a file that is none of the estate.
+    """
+    from reconciler.adopt.formatting import format_estate
+
+    estate = Path(path)
+    draft = _open_draft(estate)
+    every = {name: (estate / name).resolve() for name in draft.texts}
+    chosen = set() if only else set(every)
+    for each in only:
+        target = each.resolve()
+        below = {name for name, file in every.items() if file.is_relative_to(target)}
+        if not below:
+            raise UsageError(f"{show_path(str(each))} has no specs of {show_path(str(estate))}")
+        chosen |= below
+    return format_estate(draft, chosen)
 
 
 def write_adoption(adoption: Adoption, path: str | Path) -> None:

@@ -29,6 +29,7 @@ from reconciler.errors import ReconcilerError, UsageError, keep_interrupts
 VERBS = MappingProxyType(
     {
         "validate": "Check every spec, without a cluster.",
+        "fmt": "Write specs in the usual form.",
         "plan": "Show exactly what would change on a cluster.",
         "show": "Show a saved plan.",
         "apply": "Make the changes of a plan, and nothing else.",

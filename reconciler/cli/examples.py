@@ -12,6 +12,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "reconciler validate specs --format sarif > findings.sarif",
             "reconciler validate --write-baseline",
         ),
+        "fmt": (
+            "reconciler fmt",
+            "reconciler fmt topics/orders.yaml",
+            "reconciler fmt --check --diff",
+        ),
         "plan": (
             "reconciler plan --cluster prod-eu",
             "reconciler plan --cluster prod-eu --topic 'orders.*' --out plan.json",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +11,7 @@ import click
 
 from reconciler.api.adoption import adopt_cluster, convert_files, write_adoption
 from reconciler.cli import options
+from reconciler.cli.changes import show_changes
 from reconciler.cli.findings import render_findings
 from reconciler.cli.terminal import choose_paint, print_note, working
 from reconciler.errors import UsageError
@@ -76,7 +75,7 @@ def command(
                 ignore=ignore,
             )
     if dry_run:
-        click.echo(_show_changes(estate, adoption.texts), nl=False)
+        click.echo(show_changes(estate, adoption.texts), nl=False)
     else:
         write_adoption(adoption, estate)
     _report(adoption, cluster, estate, dry_run=dry_run)
@@ -94,17 +93,6 @@ def _check(paths: tuple[Path, ...], cluster: str | None, tool: str | None, *, li
                          "and --ignore belong to --cluster")  # fmt: skip
     if tool and paths[1].resolve() == paths[0].resolve():
         raise UsageError("PATH and DIR are the same; convert into another directory")
-
-
-def _show_changes(estate: Path, texts: Mapping[str, str]) -> str:
-    """Show new files and changed lines as a diff."""
-    lines: list[str] = []
-    for name, text in sorted(texts.items()):
-        path = estate / name
-        old = path.read_text(encoding="utf-8-sig").splitlines() if path.exists() else []
-        before = str(path) if path.exists() else "/dev/null"
-        lines += difflib.unified_diff(old, text.splitlines(), before, str(path), lineterm="")
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _report(adoption: Adoption, cluster: str | None, estate: Path, *, dry_run: bool) -> None:

@@ -43,7 +43,7 @@ BORROWED = ("cli.show", "from reconciler.cli.plans import Plan", "reconciler.cli
 """The same for a name that is imported from a module which does not define it."""
 
 DOORS = {
-    "adopt": "baseline convert draft live",
+    "adopt": "baseline convert draft formatting live",
     "apply": "engine kinds",
     "changes": "deletions gradual outdated plan topics",
     "cli": "",
