@@ -388,6 +388,7 @@ _ADOPTION: tuple[Rule, ...] = (
     Rule("import-not-managed", "A value that a spec cannot describe is left open and reported."),
     Rule("import-explicit", "An import reports written values that only defaults keep in force."),
     Rule("import-kept", "Content that an import cannot rewrite is kept and reported."),
+    Rule("import-deletes", "Requests to delete more topics than a plan may delete are reported."),
     Rule("import-foreign", "An import reports topics that other software creates for itself."),
     Rule(
         "import-not-carried", "Content of other tools' files that no spec can describe is reported."

@@ -164,24 +164,41 @@ NAMED = 3
 
 def suggest_ignores(names: Iterable[str]) -> list[Finding]:
     """Name the new topics that look like those of other software, and how to leave them out."""
-    found: dict[str, list[str]] = {}
-    patterns: set[str] = set()
-    known = [(owner, pattern) for owner, globs in OWNERS.items() for pattern in globs]
-    for name in sorted(names):
-        match = next((one for one in known if fnmatchcase(name, one[1])), None)
-        if match is not None:
-            found.setdefault(match[0], []).append(name)
-            patterns.add(match[1])
+    found = _find_foreign(names)
     if not found:
         return []
-    total = sum(map(len, found.values()))
+    patterns = sorted({pattern for _, pattern, _ in found})
+    options = " ".join(f"--ignore '{pattern}'" for pattern in patterns)
+    way_out = f"to leave them out, remove their documents and import again with {options}"
+    return [_report_foreign(found, "new topic", way_out)]
+
+
+def suggest_foreign(names: Iterable[str]) -> list[Finding]:
+    """Name the topics to be deleted that look like those of other software."""
+    found = _find_foreign(names)
+    way_out = "remove their documents, unless that software is gone"
+    return [_report_foreign(found, "topic to delete", way_out)] if found else []
+
+
+def _find_foreign(names: Iterable[str]) -> list[tuple[str, str, str]]:
+    """Return the software, the pattern and the name of each topic that looks like its own."""
+    known = [(owner, pattern) for owner, globs in OWNERS.items() for pattern in globs]
+    matches = (
+        (next((one for one in known if fnmatchcase(name, one[1])), None), name)
+        for name in sorted(names)
+    )
+    return [(*match, name) for match, name in matches if match is not None]
+
+
+def _report_foreign(found: Sequence[tuple[str, str, str]], noun: str, way_out: str) -> Finding:
+    by_owner: dict[str, list[str]] = {}
+    for owner, _, name in found:
+        by_owner.setdefault(owner, []).append(name)
     listed = []
-    for owner, own in sorted(found.items()):
+    for owner, own in sorted(by_owner.items()):
         more = f" and {len(own) - NAMED:,} more" if len(own) > NAMED else ""
         listed.append(f"{owner} ({', '.join(own[:NAMED])}{more})")
-    said = ", ".join(listed)
-    look = "looks like one" if total == 1 else "look like those"
-    what = f"{count(total, 'new topic')} {look} that other software creates for itself: {said}"
-    options = " ".join(f"--ignore '{pattern}'" for pattern in sorted(patterns))
-    way_out = f"to leave them out, remove their documents and import again with {options}"
-    return [Finding("import-foreign", what, way_out, severity=Severity.WARNING)]
+    look = "looks like one" if len(found) == 1 else "look like those"
+    topics = f"{len(found):,} {noun if len(found) == 1 else noun.replace('topic', 'topics', 1)}"
+    what = f"{topics} {look} that other software creates for itself: {', '.join(listed)}"
+    return Finding("import-foreign", what, way_out, severity=Severity.WARNING)

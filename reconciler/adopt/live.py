@@ -20,9 +20,9 @@ from reconciler.adopt.desired import (
 from reconciler.adopt.draft import Adoption, EstateDraft
 from reconciler.adopt.new_topics import add_topics
 from reconciler.adopt.profiles import extract_shared
-from reconciler.adopt.written_topics import restrict_topics, update_topics
+from reconciler.adopt.written_topics import claim_topics, restrict_topics, update_topics
 from reconciler.changes.topics import TopicDiff, diff_topics
-from reconciler.errors import Finding, Location, Severity
+from reconciler.errors import Finding, Location, Severity, UsageError
 from reconciler.model.cluster import ClusterState
 from reconciler.model.plan import is_chosen
 from reconciler.spec.catalogue import recognise_line, spell_line
@@ -36,7 +36,8 @@ from reconciler.units import count
 class AdoptionRequest:
     """The options of an import. `bootstrap_servers` goes into clusters.yaml for a new cluster.
 
-    `ignore` adds to the patterns that clusters.yaml ignores for the cluster.
+    `ignore` adds to the patterns that clusters.yaml ignores for the cluster. `owner` becomes that
+    of each topic without one.
     """
 
     cluster: str
@@ -44,12 +45,13 @@ class AdoptionRequest:
     assignments: bool = False
     bootstrap_servers: str | None = None
     ignore: tuple[str, ...] = ()
+    owner: str | None = None
 
 
 def adopt_topics(draft: EstateDraft, state: ClusterState, request: AdoptionRequest) -> Adoption:
     """Write specs so that the next plan on a cluster in this state is empty.
 
-    Errors: UsageError if clusters.yaml cannot be amended.
+    Errors: UsageError if clusters.yaml cannot be amended, or if there is no topic for an owner.
     """
     estate = draft.estate
     entry = estate.clusters.get(request.cluster)
@@ -67,6 +69,8 @@ def adopt_topics(draft: EstateDraft, state: ClusterState, request: AdoptionReque
         assignments=request.assignments,
     )
     others = estate.declared if entry is None else ()
+    if request.owner is not None and not desired:
+        raise UsageError(f"no live topic of {request.cluster} that a spec can describe is chosen")
     declared = _declare(draft, desired, request, named, state, catalogue)
     names = {wanted.name for wanted in desired}
     texts, kept = restrict_topics(draft, names, request.cluster, others)
@@ -78,7 +82,13 @@ def adopt_topics(draft: EstateDraft, state: ClusterState, request: AdoptionReque
     amended, updated = _update(joined, desired, state, request, catalogue, notes)
     new = [wanted for wanted in desired if wanted.name not in before]
     notes.extend(suggest_ignores(wanted.name for wanted in new))
-    done = amended.change(add_topics(new, amended, request.cluster, catalogue))
+    done = amended.change(add_topics(new, amended, request.cluster, catalogue, request.owner))
+    if request.owner is not None:
+        claimed, kept = claim_topics(done, names, request.owner)
+        notes.extend(kept.values())
+        unowned = {t.name for t in done.estate.written if t.document.owner is None} & names
+        updated = {*updated, *(unowned - kept.keys())}
+        done = done.change(claimed)
     left = [d for d in _diff(done.estate, state, request, catalogue) if d.changes or d.refusals]
     explicit = [diff.spec.name for diff in left if diff.only_explicit and not diff.refusals]
     differing = [diff for diff in left if diff.spec.name not in explicit]

@@ -18,9 +18,13 @@ SPLIT_FROM = 3_000_000
 
 
 def add_topics(
-    desired: Sequence[DesiredTopic], draft: EstateDraft, cluster: str, catalogue: Catalogue
+    desired: Sequence[DesiredTopic],
+    draft: EstateDraft,
+    cluster: str,
+    catalogue: Catalogue,
+    owner: str | None = None,
 ) -> dict[str, str]:
-    """Return the text of each file that takes new topics."""
+    """Return the text of each file that takes new topics, which get this owner."""
     estate = draft.estate
     profiles = (None, *estate.profiles)
     bases = {name: estate.inherit(cluster, name, catalogue) for name in profiles}
@@ -29,6 +33,8 @@ def add_topics(
     for wanted in desired:
         profile, said = choose_profile(wanted, bases, catalogue)
         document: dict[str, object] = {"topic": wanted.name}
+        if owner is not None:
+            document["owner"] = owner
         if several:
             document["clusters"] = [cluster]
         if profile is not None:

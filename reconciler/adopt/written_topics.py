@@ -60,6 +60,36 @@ def restrict_topics(
     return _amend(draft, edits)
 
 
+def claim_topics(
+    draft: EstateDraft, live: Collection[str], owner: str
+) -> tuple[dict[str, str], dict[str, Finding]]:
+    """Write the owner of each live topic that is written without one.
+
+    Returns: the new texts, and a finding for each topic that another owner has.
+    """
+    edits, kept = [], {}
+    for topic in draft.estate.written:
+        if topic.name not in live:
+            continue
+        if (known := topic.document.owner) is None:
+            edits.append((topic, _set_owner(owner)))
+        elif known != owner:
+            what = f"{topic.name} has the owner {known}, at {known.where}, and is kept"
+            way_out = "change the owner there, after that owner agreed"
+            kept[topic.name] = Finding("import-kept", what, way_out, severity=Severity.WARNING)
+    texts, refused = _amend(draft, edits)
+    return texts, {**kept, **refused}
+
+
+def _set_owner(owner: str) -> Callable[[Any], None]:
+    def edit(document: Any) -> None:
+        if "topic" not in document:
+            raise NotAmendableError("it is written for another tool")
+        set_key(document, "owner", owner)
+
+    return edit
+
+
 def _name_clusters(names: Sequence[str]) -> Callable[[Any], None]:
     def edit(document: Any) -> None:
         if "topic" not in document:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.api.connections import refuse_other_cluster
+from reconciler.api.connections import find_cluster, refuse_other_cluster
 from reconciler.api.estate_files import (
     leads_out,
     read_estate_files,
@@ -35,26 +35,44 @@ def adopt_cluster(
     assignments: bool = False,
     topics: str = "*",
     ignore: Sequence[str] = (),
+    owner: str | None = None,
 ) -> Adoption:
     """Make the texts of an estate whose plan on a cluster is empty; nothing is written yet.
 
     `path` may hold an estate: its topics are kept and amended. `against` names a snapshot to read
     instead of the cluster. `ignore` leaves topics out and adds them to `ignore` of clusters.yaml.
+    `owner` becomes that of every chosen topic without one.
     Errors: as `load_estate` and `take_snapshot`; UsageError if the cluster's address is unknown.
     """
     from reconciler.adopt.live import AdoptionRequest, adopt_topics
 
-    request = AdoptionRequest(cluster, topics, assignments, bootstrap_servers, ignore=tuple(ignore))
+    request = AdoptionRequest(
+        cluster, topics, assignments, bootstrap_servers, ignore=tuple(ignore), owner=owner
+    )
     draft = _open_draft(Path(path))
-    if against is not None:
-        state = read_snapshot(against)
-    elif cluster in draft.estate.clusters:
-        state = take_snapshot(draft.estate, cluster, bootstrap_servers=bootstrap_servers)
-    else:
-        state = _read_unknown(cluster, Path(path), bootstrap_servers)
-    if cluster in draft.estate.clusters:
-        refuse_other_cluster(draft.estate.clusters[cluster], state)
-    return adopt_topics(draft, state, request)
+    return adopt_topics(draft, _read_state(draft, cluster, bootstrap_servers, against), request)
+
+
+def adopt_leftovers(
+    path: str | Path,
+    cluster: str,
+    globs: Sequence[str],
+    *,
+    bootstrap_servers: str | None = None,
+    against: str | Path | None = None,
+    owner: str | None = None,
+) -> Adoption:
+    """Make requests to delete the live topics that match globs and that no file names.
+
+    Nothing is written yet. Errors: as `adopt_cluster`; UsageError for a cluster that the estate
+    does not name, and for a glob without such a topic.
+    """
+    from reconciler.adopt.leftovers import request_deletions
+
+    draft = _open_draft(Path(path))
+    find_cluster(draft.estate, cluster)
+    state = _read_state(draft, cluster, bootstrap_servers, against)
+    return request_deletions(draft, state, cluster, globs, owner)
 
 
 def convert_files(tool: str, source: str | Path, path: str | Path) -> Adoption:
@@ -116,6 +134,22 @@ def _open_draft(path: Path) -> EstateDraft:
     from reconciler.adopt.draft import open_draft
 
     return open_draft(read_estate_files(path) if path.exists() else {}, str(path))
+
+
+def _read_state(
+    draft: EstateDraft, cluster: str, bootstrap_servers: str | None, against: str | Path | None
+) -> ClusterState:
+    """Read every topic of a cluster, or of a snapshot."""
+    known = draft.estate.clusters.get(cluster)
+    if against is not None:
+        state = read_snapshot(against)
+    elif known is not None:
+        state = take_snapshot(draft.estate, cluster, bootstrap_servers=bootstrap_servers)
+    else:
+        state = _read_unknown(cluster, Path(draft.root), bootstrap_servers)
+    if known is not None:
+        refuse_other_cluster(known, state)
+    return state
 
 
 def _read_foreign_files(path: Path) -> dict[str, bytes | Finding]:

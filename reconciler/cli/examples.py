@@ -45,6 +45,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "import": (
             "reconciler import --cluster prod-eu --dry-run topics",
             "reconciler import --cluster prod-eu --ignore 'connect-*' topics",
+            "reconciler import --cluster prod-eu --topic clicks.raw --owner web-team topics",
+            "reconciler import --cluster prod-eu --absent 'orders.old.*' topics",
             "reconciler import --from strimzi k8s/topics topics",
         ),
         "get topics": (

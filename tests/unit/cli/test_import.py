@@ -431,3 +431,106 @@ def test_a_new_cluster_gets_what_is_ignored_on_request(snapshot: str, tmp_path: 
     assert run([*verb, "--cluster", "sandbox"]) == 0
     clusters = load_estate(root).clusters
     assert clusters["prod"].ignore == clusters["sandbox"].ignore == ("connect-*",)
+
+
+def adopt(snapshot: str, root: Path, *words: str) -> int:
+    return run(["import", str(root), "--cluster", "prod", "--against", snapshot, *words])
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Path:
+    root = tmp_path / "topics"
+    root.mkdir()
+    (root / "clusters.yaml").write_text("version: 1\nclusters: {prod: {ignore: [bad]}, lab: {}}\n")
+    (root / "orders.yaml").write_text("# Ours.\ntopic: orders.events\nclusters: [prod]\n")
+    return root
+
+
+def test_leftovers_are_requests_to_delete_topics_that_no_file_names(
+    snapshot: str, estate: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert adopt(snapshot, estate, "--absent", "orders.*", "--absent", "connect-*") == 0
+    assert (estate / "orders.yaml").read_text() == (
+        "# Ours.\ntopic: orders.events\nclusters: [prod]\n"
+        "---\ntopic: orders.state\nclusters: [prod]\nstate: absent\n"
+    )
+    assert "topic: connect-offsets\n" in (estate / "connect.yaml").read_text()
+    said = capsys.readouterr().err
+    assert "2 deletions requested, and guards allow none" in said
+    assert "write guards: {max_deletes: 2}" in said
+    assert "[import-deletes]" in said
+    assert "1 topic to delete looks like one that other software creates for itself" in said
+    assert "unless that software is gone [import-foreign]" in said
+    assert "2 deletions requested; 2 files changed\nstrike what must stay" in said
+    specs = load_estate(estate).topics_for("prod")
+    assert [(spec.name, spec.absent) for spec in specs] == [
+        ("connect-offsets", True),
+        ("orders.events", False),
+        ("orders.state", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("glob", "said"),
+    [
+        ("bad", "no live topic of prod that the estate manages matches bad"),
+        ("none.*", "no live topic of prod that the estate manages matches none.*"),
+        ("__consumer*", "no live topic of prod"),
+        ("orders.events", "each of the 1 live topics that match orders.events on prod has a file"),
+    ],
+)
+def test_a_pattern_without_a_leftover_is_an_error_and_writes_nothing(
+    snapshot: str, estate: Path, glob: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = read(estate)
+    assert adopt(snapshot, estate, "--absent", "mixed", "--absent", glob) == 64
+    assert said in capsys.readouterr().err
+    assert read(estate) == before
+
+
+def test_a_leftover_that_files_name_for_another_cluster_is_kept(
+    snapshot: str, estate: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (estate / "mixed.yaml").write_text("topic: mixed\nclusters: [lab]\n")
+    assert adopt(snapshot, estate, "--absent", "mixed") == 0
+    assert (estate / "mixed.yaml").read_text() == "topic: mixed\nclusters: [lab]\n"
+    said = capsys.readouterr().err
+    assert "add prod to its clusters, and write overrides: {prod: {state: absent}}" in said
+    assert "[import-kept]" in said
+
+
+def test_leftovers_belong_to_a_known_cluster_and_exclude_other_choices(
+    snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "none"
+    assert adopt(snapshot, root, "--absent", "a*") == 64
+    assert "no cluster is called 'prod'" in capsys.readouterr().err
+    assert adopt(snapshot, root, "--absent", "a*", "--topic", "b") == 64
+    assert not root.exists()
+
+
+def test_an_unowned_topic_is_claimed(
+    snapshot: str, estate: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (estate / "mixed.yaml").write_text(
+        "topic: mixed\nclusters: [prod]\npartitions: 2\nowner: them\n"
+    )
+    words = ("--topic", "orders.*", "--topic", "mixed", "--owner", "shop-team")
+    assert adopt(snapshot, estate, *words) == 0
+    text = (estate / "orders.yaml").read_text()
+    assert text.startswith("# Ours.\ntopic: orders.events\nowner: shop-team\nclusters: [prod]\n")
+    assert "topic: orders.state\nowner: shop-team\n" in text
+    assert "owner: them" in (estate / "mixed.yaml").read_text()
+    said = capsys.readouterr().err
+    assert "mixed has the owner them, at " in said
+    assert "1 topic written, 1 amended" in said
+    assert "the next plan is empty" in said
+
+
+def test_a_claim_names_a_live_topic_and_a_valid_owner(
+    snapshot: str, estate: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert adopt(snapshot, estate, "--topic", "gone", "--owner", "shop-team") == 64
+    assert "no live topic of prod that a spec can describe is chosen" in capsys.readouterr().err
+    assert adopt(snapshot, estate, "--topic", "mixed", "--owner", "sh\u00f6p") == 64
+    assert "use only ASCII letters" in capsys.readouterr().err
