@@ -340,6 +340,8 @@ _PLAN: tuple[Rule, ...] = (
         "risk-not-acknowledged",
         "Data loss, and reordering of compacted topics, is acknowledged by name.",
     ),
+    Rule("topic-expired", "A topic past the date of expires is reported, with its use."),
+    Rule("topic-idle", "A topic that nobody used for the time of idle_after is reported."),
     Rule("acknowledge-unused", "An acknowledgement that no change needs is reported."),
     Rule("guard-loosened", "A plan shows the guards that its request loosens before all else."),
     Rule("guard-max-changed", "One plan changes at most the allowed share of a cluster's topics."),

@@ -18,7 +18,7 @@ _FORMATS = {Dimension.DURATION: format_duration, Dimension.SIZE: format_size}
 ORDER = (
     *("topic", "owner", "description", "labels", "clusters", "partitions", "replication_factor"),
     *("rack_aware", "gradual", "profile", "config", "assignment", "state", "acknowledge"),
-    "overrides",
+    *("expires", "idle_after", "overrides"),
 )
 """The keys of a topic in their usual order."""
 

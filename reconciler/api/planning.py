@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,6 +61,7 @@ def read_cluster(
     Errors: UsageError for a cluster that the estate does not name, ClusterError if it cannot be
     read or grants too little.
     """
+    from reconciler.changes.due import may_be_due
     from reconciler.diff.fields import list_doubts
     from reconciler.kafka.reader import KafkaReader
 
@@ -88,9 +90,16 @@ def read_cluster(
             state = seen if made and not made.replicas else reader.read_moves(state)
         elif with_sizes or _lacks_living(state):
             state = reader.read_sizes(state)
-        # Reading usage is slow: only topics to delete need it, and only if deletions are allowed.
-        deleted = [spec.name for spec in specs if spec.absent and spec.name in state.topics]
-        state = replace(state, usage=reader.read_usage(deleted if entry.guards.max_deletes else ()))
+        # Reading usage is slow: only topics to delete need it, if deletions are allowed, and those
+        # that may be due.
+        today = _read_date()
+        used = [
+            spec.name
+            for spec in specs
+            if spec.name in state.topics
+            and (entry.guards.max_deletes if spec.absent else may_be_due(spec, today))
+        ]
+        state = replace(state, usage=reader.read_usage(used), read_on=today)
         # A topic in flight shows the rows that it is to have, so it may not differ from its spec.
         moving = {each.topic for each in state.reassignments if each.topic in names or unnamed}
         moving |= {
@@ -104,6 +113,11 @@ def read_cluster(
         if created or doubts.planned or moving:
             state = reader.check_lock(state)
         return identify_topics(state, reader.read_topic_ids({*doubts.planned, *moving}))
+
+
+def _read_date() -> str:
+    """Return the date in UTC, as specs write one."""
+    return datetime.now(UTC).date().isoformat()
 
 
 def _lacks_living(state: ClusterState) -> bool:
@@ -166,7 +180,7 @@ def build_plan(
     `commit` is kept in the plan. `weigh` balances the cluster by the number of replicas, or by
     their size or rate, which the state must have. `approved` proposes the rows of an approved plan:
     they are used if this gives exactly that plan, and if they are as good as new ones on levels 1
-    to 4.
+    to 4. Topics are due by the date of the state, or of the clock if it has none.
     Errors: UsageError if the state has no sizes or rates to weigh by; ClusterError if the state is
     of another cluster than the estate expects.
     """
@@ -178,7 +192,7 @@ def build_plan(
     plan = plan_cluster(
         entry,
         estate.topics_for(cluster),
-        state,
+        replace(state, read_on=state.read_on or _read_date()),
         topics=topics,
         changes=changes,
         only=only,

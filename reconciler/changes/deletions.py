@@ -86,7 +86,7 @@ def object_to_use(usage: TopicUsage, unused_for_ms: int) -> Iterator[Objection]:
             way_out = "have no record of that time in it; its time does not say when it was written"
         else:
             limit = _describe_ms(unused_for_ms)
-            what += f"{_describe_age(age_ms)} ago, and unused_for is {limit}"
+            what += f"{describe_age(age_ms)} ago, and unused_for is {limit}"
             way_out = "stop its producers and wait, or lower guards.unused_for of the cluster"
         yield Objection("deletion-written", what, way_out)
 
@@ -163,7 +163,7 @@ def describe_time(at_ms: int) -> str:
         return f"{at_ms} ms since 1970"
 
 
-def _describe_age(age_ms: int) -> str:
+def describe_age(age_ms: int) -> str:
     """Format an age in its largest unit, rounded down: 3d, 5h, 12min, 40s."""
     for unit, length_ms in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000)):
         if age_ms >= length_ms:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from reconciler.changes.build import Placing, assemble_plan
+from reconciler.changes.due import note_due
 from reconciler.changes.guards import guard_changes, list_refused_fields, refuse_changes
 from reconciler.changes.rules import judge_changes
 from reconciler.changes.topics import TopicDiff, diff_topics, list_left_alone
@@ -87,7 +88,7 @@ def plan_cluster(
         state = assume_defaults(entry, state)
     others = [n for n in state.topics if not (is_chosen(n, topics) and entry.manages(n))]
     files = {spec.location.file for spec in chosen}
-    diffs = _diff(entry, chosen, state, specs)
+    diffs = note_due(_diff(entry, chosen, state, specs), state, entry.policy)
     agreed = tuple(_list_agreed(diffs)) if changes and not changes.everything else ()
     # The guard takes its share of all managed topics: a plan with --topic gets no smaller limit.
     live = sum(map(entry.manages, state.user_topics))

@@ -94,8 +94,9 @@ def plan(cluster: str, path: Path, moves_path: Path | None, errors: Path | None)
     help="The file that report accepted --out saved; the issue says why the other topics wait.",
 )
 def drift(cluster: str, path: Path, errors: Path | None, accepted_path: Path | None) -> None:
-    """Open, update or close the cluster's issue."""
+    """Open, update or close the cluster's issue, and those on topics that are due, by owner."""
     from reconciler.codehost.comments import report_drift, report_no_drift
+    from reconciler.codehost.due import report_due
     from reconciler.codehost.runs import find_run
 
     run = find_run(os.environ)
@@ -107,6 +108,8 @@ def drift(cluster: str, path: Path, errors: Path | None, accepted_path: Path | N
         print_note(report_no_drift(run, cluster, _read_errors(errors)))
     else:
         print_note(report_drift(run, made, judged))
+        for line in report_due(run, made):
+            print_note(line)
 
 
 @command.command(cls=Command)

@@ -258,7 +258,7 @@ def report_drift(run: Run, plan: Plan, accepted: Accepted | None = None) -> str:
     `accepted` says which topics wait for an approval.
     """
     if view_plan(plan).to_do:
-        return _open(run, plan.cluster, *write_drift(plan, run, accepted))
+        return open_issue(run, mark_drift(plan.cluster), *write_drift(plan, run, accepted))
 
     def close() -> str:
         if found := find_marked(run.host.list_issues(), mark_drift(plan.cluster)):
@@ -271,12 +271,14 @@ def report_drift(run: Run, plan: Plan, accepted: Accepted | None = None) -> str:
 
 def report_no_drift(run: Run, cluster: str, reason: str) -> str:
     """Report in the issue of a cluster that it could not be checked."""
-    return _open(run, cluster, *write_no_drift(cluster, reason, run))
+    return open_issue(run, mark_drift(cluster), *write_no_drift(cluster, reason, run))
 
 
-def _open(run: Run, cluster: str, title: str, body: str) -> str:
+def open_issue(run: Run, mark: str, title: str, body: str) -> str:
+    """Open the issue whose text begins with a mark, or replace its words."""
+
     def write() -> str:
-        if found := find_marked(run.host.list_issues(), mark_drift(cluster)):
+        if found := find_marked(run.host.list_issues(), mark):
             run.host.update_issue(found.id, title, body)
             return f"issue {found.id} updated"
         run.host.create_issue(title, body)

@@ -116,7 +116,8 @@ class TopicSpec:
     holds the risks that are accepted for any change, `accepts` those for a single change;
     `standing` holds the entries that the base of a request has as well. `gradual` is the largest
     factor by which one plan may divide a retention, 0 for no limit. `owner`, `description`,
-    `profile` and `labels` are for people and rules: no plan acts on them.
+    `profile` and `labels` are for people and rules: no plan acts on them, nor on `expires`, a date,
+    and `idle_after_ms`, which only remind people.
     """
 
     name: str
@@ -136,6 +137,8 @@ class TopicSpec:
     description: str | None = None
     profile: str | None = None
     labels: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    expires: str | None = None
+    idle_after_ms: int | None = None
     fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
@@ -200,7 +203,7 @@ class TopicState:
 
 @dataclass(frozen=True, slots=True)
 class TopicUsage:
-    """The usage of a topic, as far as a cluster shows it. Only read for topics to be deleted.
+    """The usage of a topic, as far as a cluster shows it.
 
     `groups` names the active consumer groups that hold committed offsets on it or read it. `ends`
     holds the end offset of each partition. `records` is the number of offsets between the start and
@@ -320,10 +323,11 @@ class ThrottleList:
 class ClusterState:
     """The state of a cluster at the time of reading: brokers by id, topics by name.
 
-    `usage` covers only the topics that are to be deleted. `config_defaults` holds the effective
-    value of each config key on topics without an override; a key on which the brokers disagree is
-    omitted. `broker_settings` holds the broker flags that limit topics, "false" if any broker has
-    the flag off; empty if unknown. `can_cordon`: brokers know cordoned.log.dirs (KIP-1066).
+    `usage` covers only topics that are to be deleted, or may be due on `read_on`, the date in UTC;
+    without that date, no topic is due. `config_defaults` holds the effective value of each config
+    key on topics without an override; a key on which the brokers disagree is omitted.
+    `broker_settings` holds the broker flags that limit topics, "false" if any broker has the flag
+    off; empty if unknown. `can_cordon`: brokers know cordoned.log.dirs (KIP-1066).
     `lists_fenced`: brokers tell which other ones are registered (KIP-1073), and `brokers` holds
     those that clusters.yaml names. `throttle_rates` holds the rates in force on brokers, and
     `throttle_lists` the throttled replicas of topics, also where their configs were not read.
@@ -350,6 +354,7 @@ class ClusterState:
     voters: frozenset[int] = frozenset()
     throttle_rates: tuple[ThrottleRate, ...] = ()
     throttle_lists: tuple[ThrottleList, ...] = ()
+    read_on: str = ""
 
     @property
     def user_topics(self) -> Mapping[str, TopicState]:

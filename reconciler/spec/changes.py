@@ -99,6 +99,8 @@ def _strip(spec: TopicSpec) -> TopicSpec:
         description=None,
         profile=None,
         labels={},
+        expires=None,
+        idle_after_ms=None,
     )
 
 

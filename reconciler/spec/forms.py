@@ -16,7 +16,7 @@ from reconciler.policy.policy import Bounds, Policy, PolicyRule, Subject
 from reconciler.spec import keys, policy_keys
 from reconciler.spec.acknowledgements import Acknowledged
 from reconciler.spec.declarations import form, key, list_keys, table, table_or_none, tables
-from reconciler.spec.fields import FLAG, PATTERNS, TEXT, TEXTS, WrittenConfig, whole
+from reconciler.spec.fields import FLAG, PATTERNS, TEXT, TEXTS, WrittenConfig, or_null, whole
 from reconciler.spec.labels import LABELS
 from reconciler.spec.values import YamlText
 from reconciler.units import DAY
@@ -259,6 +259,10 @@ class Layer:
         "Texts of your own for rules, quotas and filters. Kafka does not get them.",
         default={},
     )
+    idle_after: int | None = key(
+        or_null(keys.DURATION_MS),
+        "A topic that nobody reads or writes for this long is reported. Nothing is deleted by it.",
+    )
 
 
 @form
@@ -274,6 +278,10 @@ class Override(Layer):
     )
     acknowledge: tuple[Acknowledged, ...] = key(
         keys.RISKS, "Accepted risks of a change.", default=()
+    )
+    expires: str | None = key(
+        or_null(keys.DATE),
+        "Date in UTC from which the topic is reported as expired. Nothing is deleted by it.",
     )
 
 

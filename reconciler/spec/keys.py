@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import date
 from functools import partial
 
 from reconciler.model.cluster import INTERNAL_TOPICS
@@ -283,6 +284,22 @@ DURATION_MS = Kind(
     "duration such as `7d`",
     format_duration,
 )
+
+
+def _read_date(value: YamlValue, name: str) -> str:
+    """Read a date, written as 2027-03-31."""
+    text = fields.read_text(value, name)
+    try:
+        if re.fullmatch(_DATE, text):
+            return date.fromisoformat(text).isoformat()
+    except ValueError:  # such as 2027-02-30
+        pass
+    what = f"{name} {quote(text)} is not a date"
+    raise field_error("value-form", text.where, what, "write one such as 2027-03-31")
+
+
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+DATE = Kind(_read_date, {"type": "string", "pattern": f"^{_DATE}$"}, "date such as `2027-03-31`")
 
 
 def _read_size(value: YamlValue, name: str) -> int:

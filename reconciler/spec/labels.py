@@ -31,6 +31,8 @@ def _read_label(key: YamlText, value: YamlValue) -> tuple[str, str | None]:
     read_label_key(key, "label")
     if isinstance(value, YamlText) and value.is_null and not value.is_missing:
         return str(key), None
+    if not isinstance(value, YamlText):
+        raise fields.refuse_form(value, f"label {key}", "text", f"write {key}: some text")
     return str(key), str(read_label_value(value, f"label {key}"))
 
 

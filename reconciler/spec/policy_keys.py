@@ -41,7 +41,7 @@ from reconciler.spec.values import (
     show,
 )
 
-SPARED = (
+LIMITS = (
     "policy-name",
     "policy-owner",
     "policy-description",
@@ -55,6 +55,8 @@ SPARED = (
     "quota-per-owner",
     "quota-per-label",
 )
+"""The rules of limits: each has a severity. Rules in CEL have their own."""
+SPARED = (*LIMITS, "topic-expired", "topic-idle")
 """The rules from which topics can be exempt. Rules in CEL use `when` instead."""
 
 V = TypeVar("V")
@@ -326,8 +328,8 @@ def _read_severity(
     rule: YamlText, value: YamlValue, offered: frozenset[str]
 ) -> Mapping[tuple[str, str], Severity]:
     """Read the severity of a rule, or of some of its limits: configs, or counts of a quota."""
-    if rule not in SPARED:
-        way_out = suggest(rule, SPARED) or f"the rules here are {', '.join(SPARED)}"
+    if rule not in LIMITS:
+        way_out = suggest(rule, LIMITS) or f"the rules here are {', '.join(LIMITS)}"
         if rule == "policy-rule":
             way_out = "a rule in CEL has its own: rules: {NAME: {severity: warning}}"
         what = f"no limit has the rule {quote(rule)}"
@@ -361,7 +363,7 @@ SEVERITIES = Kind(
             rule: SEVERITY.schema
             if rule not in PARTED
             else {"anyOf": [SEVERITY.schema, _map_schema(SEVERITY.schema)]}
-            for rule in SPARED
+            for rule in LIMITS
         },
         "additionalProperties": False,
     },

@@ -40,7 +40,10 @@ MOST_NAMED = 3
 """The number of clusters of one Kafka version to name."""
 
 _COUNTS = ("partitions", "replication_factor")
-_FLAT = (*_COUNTS, "rack_aware", "gradual", "state", "acknowledge", "assignment")
+_FLAT = (
+    *(*_COUNTS, "rack_aware", "gradual", "state", "acknowledge", "assignment"),
+    *("expires", "idle_after"),
+)
 
 
 class Resolved(NamedTuple):
@@ -313,6 +316,8 @@ class _Draft:
     state: str = "present"
     acknowledge: tuple[Acknowledged, ...] = ()
     assignment: Assignment | None = None
+    expires: str | None = None
+    idle_after: int | None = None
     config: dict[str, tuple[str | None, Location]] = field(default_factory=dict)
     labels: dict[str, tuple[str | None, Location]] = field(default_factory=dict)
     sources: dict[str, tuple[int, Written]] = field(default_factory=dict)
@@ -391,6 +396,8 @@ def resolve_topic(
         labels=MappingProxyType(
             {key: value for key, (value, _) in sorted(draft.labels.items()) if value is not None}
         ),
+        expires=draft.expires,
+        idle_after_ms=draft.idle_after,
         fields=MappingProxyType(draft.places()),
     )
 

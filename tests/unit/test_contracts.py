@@ -45,9 +45,9 @@ BORROWED = ("cli.show", "from reconciler.cli.plans import Plan", "reconciler.cli
 DOORS = {
     "adopt": "baseline convert draft formatting live",
     "apply": "engine kinds",
-    "changes": "deletions gradual outdated plan topics",
+    "changes": "deletions due gradual outdated plan topics",
     "cli": "",
-    "codehost": "approvals comments gradual notices progress results runs targets webhook",
+    "codehost": "approvals comments due gradual notices progress results runs targets webhook",
     "fleet": """audit.audit audit.rules generator.job generator.shapes generator.troubles globs jobs
         lake.attempts lake.inventory lake.lake lake.maintenance lake.storage lake.stores metrics
         page.gather page.html session source.kafka_metadata source.spec_tree tables tracing
