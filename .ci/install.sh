@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs reconciler from this tree: install.sh DIR [EXTRA]. Afterwards DIR/command has the command and nothing else.
+# Installs reconciler from this tree, or the wheel that it names: install.sh DIR [EXTRA]. Afterwards DIR/command has the
+# command and nothing else.
 #
 # It runs beside a pull request, on machines that get passwords. So it imports nothing from the working directory
 # or the home, has nothing of the environment but what pip needs, and runs no code that was not reviewed: every
@@ -47,7 +48,12 @@ pip() { "$directory/venv/bin/python" -I -m pip "$@" --quiet --no-input --disable
 set -- --requirement "$source/.ci/requirements.txt"
 if [ -n "$extra" ]; then set -- "$@" --requirement "$list"; fi
 pip install --require-hashes --no-deps --only-binary :all: "$@"
-pip install --no-deps --no-index --no-build-isolation "$source"
+if [ -f "$source/.ci/wheel.txt" ]; then  # a repository that pins a wheel has no source to build
+  export RECONCILER_TREE="$source"
+  pip install --require-hashes --no-deps --only-binary :all: --requirement "$source/.ci/wheel.txt"
+else
+  pip install --no-deps --no-index --no-build-isolation "$source"
+fi
 
 mkdir -p "$directory/command"
 cat > "$directory/command/reconciler" <<'COMMAND'

@@ -162,37 +162,36 @@ NAMED = 3
 """The number of topics to name per software."""
 
 
+def find_foreign(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return the topics of other software, sorted: its name, and the pattern that matches."""
+    known = [(owner, pattern) for owner, globs in OWNERS.items() for pattern in globs]
+    matches = {
+        name: next((one for one in known if fnmatchcase(name, one[1])), None)
+        for name in sorted(names)
+    }
+    return {name: match for name, match in matches.items() if match is not None}
+
+
 def suggest_ignores(names: Iterable[str]) -> list[Finding]:
     """Name the new topics that look like those of other software, and how to leave them out."""
-    found = _find_foreign(names)
+    found = find_foreign(names)
     if not found:
         return []
-    patterns = sorted({pattern for _, pattern, _ in found})
-    options = " ".join(f"--ignore '{pattern}'" for pattern in patterns)
+    options = " ".join(f"--ignore '{one}'" for one in sorted({one for _, one in found.values()}))
     way_out = f"to leave them out, remove their documents and import again with {options}"
     return [_report_foreign(found, "new topic", way_out)]
 
 
 def suggest_foreign(names: Iterable[str]) -> list[Finding]:
     """Name the topics to be deleted that look like those of other software."""
-    found = _find_foreign(names)
+    found = find_foreign(names)
     way_out = "remove their documents, unless that software is gone"
     return [_report_foreign(found, "topic to delete", way_out)] if found else []
 
 
-def _find_foreign(names: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Return the software, the pattern and the name of each topic that looks like its own."""
-    known = [(owner, pattern) for owner, globs in OWNERS.items() for pattern in globs]
-    matches = (
-        (next((one for one in known if fnmatchcase(name, one[1])), None), name)
-        for name in sorted(names)
-    )
-    return [(*match, name) for match, name in matches if match is not None]
-
-
-def _report_foreign(found: Sequence[tuple[str, str, str]], noun: str, way_out: str) -> Finding:
+def _report_foreign(found: Mapping[str, tuple[str, str]], noun: str, way_out: str) -> Finding:
     by_owner: dict[str, list[str]] = {}
-    for owner, _, name in found:
+    for name, (owner, _) in found.items():
         by_owner.setdefault(owner, []).append(name)
     listed = []
     for owner, own in sorted(by_owner.items()):

@@ -28,6 +28,8 @@ from reconciler.errors import ReconcilerError, UsageError, keep_interrupts
 
 VERBS = MappingProxyType(
     {
+        "init": "Write what a repository of specs needs.",
+        "doctor": "Show what of its set-up is done, and what is missing.",
         "validate": "Check every spec, without a cluster.",
         "fmt": "Write specs in the usual form.",
         "plan": "Show exactly what would change on a cluster.",

@@ -249,6 +249,25 @@ class Checkout:
         except UnknownCommitError:
             return None
 
+    def find_remote(self) -> str | None:
+        """Return the address of the remote origin, None if there is none."""
+        try:
+            return self._ask("remote", "get-url", "origin").decode().strip()
+        except GitError:
+            return None
+
+    def find_hook(self, name: str) -> Path | None:
+        """Return the file of a hook, None if there is none."""
+        place = os.fsdecode(self._ask("rev-parse", "--git-path", f"hooks/{name}").rstrip(b"\n"))
+        path = self.top / place
+        return path if path.is_file() else None
+
+    def list_unsaved(self, files: Iterable[Path]) -> list[str]:
+        """List those of some files that HEAD has not, or not as they are."""
+        paths = [os.path.relpath(file.resolve(), self.top) for file in files]
+        answer = self._ask("status", "--porcelain", "-z", "--untracked-files=all", "--", *paths)
+        return [os.fsdecode(each[3:]) for each in answer.split(b"\0") if each]
+
     def _deepen(self) -> str:
         """Return how to fetch commits that a shallow clone lacks."""
         if self._ask("rev-parse", "--is-shallow-repository").strip() != b"true":

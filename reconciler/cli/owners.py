@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,6 +28,9 @@ from reconciler.spec.baseline import BASELINE_FILE
 from reconciler.spec.documents import CLUSTERS_FILES, WrittenTopic
 from reconciler.styling import set_columns
 from reconciler.units import count
+
+if TYPE_CHECKING:
+    from reconciler.spec.estate import Estate
 
 Owned = Mapping[str | None, Sequence[WrittenTopic]]
 
@@ -83,29 +87,41 @@ def command(
 
     ESTATE defaults to topics.
     """
-    owned: dict[str | None, list[WrittenTopic]] = defaultdict(list)
-    for topic in load_estate(estate).written:
-        owner = topic.document.owner
-        owned[None if owner is None else str(owner)].append(topic)
+    loaded = load_estate(estate)
+    owned = _group_topics(loaded)
     if form == "text":
         if org is not None or platform or host is not None:
             raise UsageError("--host, --org and --platform are for --format codeowners")
         click.echo("\n".join(_list_owners(owned)))
         return
-    accounts = _name_accounts(owned, org)
-    platform = tuple(_check_platform(owner, org) for owner in platform)
-    lines = list(_list_lines(estate, owned, accounts, platform))
-    if platform and host != "github":  # a request could bring one, and all lines would be void
-        lines += ((name, platform) for name in READ_FIRST if (name, platform) not in lines)
-    _check_paths((path for path, _ in lines), list(_ESCAPED) if host is None else [host])
-    click.echo(HEAD)
-    for path, named in lines:
-        click.echo(" ".join([_spell_path(path), *named]))
+    click.echo(render_code_owners(loaded, estate, host, org, platform), nl=False)
     if not platform:
         print_note("nobody owns clusters.yaml and the workflows; pass --platform OWNER")
     if None in owned and not platform:
         topics = count(len(owned[None]), "topic")
         print_note(f"{topics} without an owner, such as {owned[None][0].name}; see --format text")
+
+
+def render_code_owners(
+    loaded: Estate, estate: Path, host: str | None, org: str | None, platform: tuple[str, ...]
+) -> str:
+    """Return the file CODEOWNERS of a repository. Errors: UsageError, SpecError."""
+    accounts = _name_accounts(_group_topics(loaded), org)
+    platform = tuple(_check_platform(owner, org) for owner in platform)
+    lines = list(_list_lines(estate, _group_topics(loaded), accounts, platform))
+    if platform and host != "github":  # a request could bring one, and all lines would be void
+        lines += ((name, platform) for name in READ_FIRST if (name, platform) not in lines)
+    _check_paths((path for path, _ in lines), list(_ESCAPED) if host is None else [host])
+    spelled = (" ".join([_spell_path(path), *named]) for path, named in lines)
+    return "\n".join([HEAD, *spelled]) + "\n"
+
+
+def _group_topics(estate: Estate) -> dict[str | None, list[WrittenTopic]]:
+    owned: dict[str | None, list[WrittenTopic]] = defaultdict(list)
+    for topic in estate.written:
+        owner = topic.document.owner
+        owned[None if owner is None else str(owner)].append(topic)
+    return owned
 
 
 def _list_owners(owned: Owned) -> list[str]:

@@ -23,6 +23,16 @@ _OPINIONS = (_APPROVED, "CHANGES_REQUESTED", "DISMISSED")
 """The states of a review that replace an earlier opinion; a comment does not."""
 
 
+def open_github(base: str, token: str, wait: Callable[[float], None] = time.sleep) -> Rest:
+    """Return the REST interface of GitHub with a token."""
+    headers = {
+        "Accept": "application/vnd.github+json",
+        "X-GitHub-Api-Version": "2022-11-28",
+        "User-Agent": "reconciler",
+    }
+    return Rest(base, {"Authorization": f"Bearer {token}"}, headers, wait)
+
+
 class GitHub:
     """A repository on GitHub, as seen by the account that writes there."""
 
@@ -34,12 +44,7 @@ class GitHub:
         author: str = JOB_ACCOUNT,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        headers = {
-            "Accept": "application/vnd.github+json",
-            "X-GitHub-Api-Version": "2022-11-28",
-            "User-Agent": "reconciler",
-        }
-        self._rest = Rest(base, {"Authorization": f"Bearer {token}"}, headers, wait)
+        self._rest = open_github(base, token, wait)
         self._repository = f"repos/{repository}"
         self._author = author
 

@@ -43,11 +43,12 @@ BORROWED = ("cli.show", "from reconciler.cli.plans import Plan", "reconciler.cli
 """The same for a name that is imported from a module which does not define it."""
 
 DOORS = {
-    "adopt": "baseline convert draft formatting live",
+    "adopt": "baseline clusters convert desired draft formatting live spelling",
     "apply": "engine kinds",
     "changes": "deletions due gradual outdated plan topics",
     "cli": "",
-    "codehost": "approvals comments due gradual notices progress results runs targets webhook",
+    "codehost": """approvals comments due gradual notices progress results runs setup targets
+        webhook""",
     "fleet": """audit.audit audit.rules generator.job generator.shapes generator.troubles globs jobs
         lake.attempts lake.inventory lake.lake lake.maintenance lake.storage lake.stores metrics
         page.gather page.html session source.kafka_metadata source.spec_tree tables tracing
@@ -59,6 +60,7 @@ DOORS = {
     "placement": """bounds given_rows kafka_placement loss measure moving.check moving.moves
         moving.problem problem strategies weigh""",
     "sandbox": "cluster control jars launch paths record request",
+    "scaffold": "adoption answers checks repository tasks",
     "show": """description explain.matrix explain.picture explain.text fields github gradual health
         history inventory markdown.marks markdown.page moves_in_flight text view wording""",
 }

@@ -1,0 +1,153 @@
+"""The answers that a repository is written from: clusters, stages, code host, and what CI installs.
+
+What a repository already has answers as well: `read_pin` finds what its jobs install.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+WHEEL_LIST = ".ci/wheel.txt"
+"""The one line that .ci/install.sh installs instead of its own tree."""
+
+GITLAB_INCLUDES = ".gitlab/reconciler.yml"
+"""The includes of the template for GitLab, one per cluster."""
+
+
+class Host(StrEnum):
+    """Where requests are reviewed; none for a repository that no workflow runs in."""
+
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    NONE = "none"
+
+
+class Security(StrEnum):
+    """How a client of a cluster connects. The accounts of the workflows are for SASL."""
+
+    SASL_SSL = "sasl_ssl"
+    SASL_PLAINTEXT = "sasl_plaintext"
+    PLAINTEXT = "plaintext"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPin:
+    """What CI installs: the tree of a commit.
+
+    `source` is OWNER/NAME on GitHub, and an https address that ends in .git on GitLab.
+    """
+
+    source: str
+    commit: str
+
+    def __str__(self) -> str:
+        return f"commit {self.commit[:12]} of {self.source}"
+
+
+@dataclass(frozen=True, slots=True)
+class WheelPin:
+    """What CI installs: a wheel, by its https address or its path in the repository."""
+
+    place: str
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"{self.place.rpartition('/')[2]} (sha256 {self.sha256[:12]}…)"
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePin:
+    """What CI runs: an image that has reconciler. Jobs of GitLab only."""
+
+    image: str
+
+    def __str__(self) -> str:
+        return f"image {self.image}"
+
+
+Pin = CommitPin | WheelPin | ImagePin
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAnswer:
+    """A cluster of the repository. What could not be read of it is None."""
+
+    name: str
+    servers: str
+    security: Security = Security.SASL_SSL
+    mechanism: str = "SCRAM-SHA-512"
+    cluster_id: str | None = None
+    brokers: int | None = None
+    ignore: tuple[str, ...] = ()
+
+    @property
+    def client(self) -> dict[str, str]:
+        """The client properties, with the references that the workflows resolve."""
+        client = {"bootstrap.servers": self.servers}
+        if self.security is Security.PLAINTEXT:
+            return client
+        client["security.protocol"] = self.security.name
+        client["sasl.mechanism"] = self.mechanism
+        client["sasl.username"] = "${env:KAFKA_USER}"
+        client["sasl.password"] = "${env:KAFKA_PASSWORD}"
+        return client
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a repository is written from.
+
+    `stages` names every cluster, in the order in which a merge reaches them. `sandbox_brokers` is
+    the size of the sandbox that runs, for a repository without clusters. `platform` owns
+    clusters.yaml and the workflows.
+    """
+
+    clusters: tuple[ClusterAnswer, ...] = ()
+    stages: tuple[tuple[str, ...], ...] = ()
+    host: Host = Host.NONE
+    pin: Pin | None = None
+    sandbox_brokers: int | None = None
+    platform: tuple[str, ...] = ()
+    example: bool = True
+    schemas: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The clusters in the order of their stages."""
+        return tuple(name for stage in self.stages for name in stage)
+
+
+_USED = re.compile(r"uses: (\S+)/\.github/actions/install@([0-9a-f]{40})\b")
+_WHEEL = re.compile(r"kafka-reconciler @ (\S+) --hash=sha256:([0-9a-f]{64})")
+_TREE = "file://${RECONCILER_TREE}/"
+_INPUT = r"^ +{}: (\S+)$"
+
+
+def read_pin(files: Mapping[str, str]) -> Pin | None:
+    """Return what the jobs of a repository install, None if they do not say.
+
+    In: its files by path, those of `init`.
+    """
+    if found := _WHEEL.search(files.get(WHEEL_LIST, "")):
+        return WheelPin(found[1].removeprefix(_TREE), found[2])
+    if found := _USED.search(files.get(".github/workflows/plan.yml", "")):
+        return CommitPin(found[1], found[2])
+    includes = files.get(GITLAB_INCLUDES, "")
+    source, commit, image = (
+        re.search(_INPUT.format(name), includes, re.MULTILINE)
+        for name in ("source", "commit", "image")
+    )
+    if source and commit:
+        return CommitPin(source[1], commit[1])
+    return ImagePin(image[1]) if image else None
+
+
+def spell_wheel(pin: WheelPin) -> str:
+    """Return the line of `WHEEL_LIST`, which `read_pin` reads."""
+    remote = "://" in pin.place
+    place = pin.place if remote else f"{_TREE}{pin.place}"
+    return f"kafka-reconciler @ {place} --hash=sha256:{pin.sha256}\n"

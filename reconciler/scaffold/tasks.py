@@ -1,0 +1,199 @@
+"""What remains after the files are written: the commands, each with what it is for.
+
+`commands` spells a task for a person who begins; the functions that spell one command are shared
+with the checks of `reconciler doctor`.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from reconciler.scaffold.answers import Answers, Host
+from reconciler.scaffold.repository import ESTATE
+
+SECRETS = ("KAFKA_USER", "KAFKA_PASSWORD")
+VARIABLE = "RECONCILER_CLUSTERS"
+TOKEN = "RECONCILER_TOKEN"  # noqa: S105 - the name of a variable
+CHECK_NAME = "planned"
+"""The job of plan.yml that a protected branch requires."""
+
+EXAMPLE_PATH = f"{ESTATE}/example.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of a person: what it is for, and its commands, or where to do it."""
+
+    why: str
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What a repository has before its first commit of these files.
+
+    `example`: the file of the first topic was written now. `unread`: clusters without a known id.
+    `pipeline_kept`: there was a .gitlab-ci.yml before.
+    """
+
+    has_git: bool
+    has_owners: bool
+    example: bool
+    unread: tuple[str, ...] = ()
+    pipeline_kept: bool = False
+
+
+def list_tasks(answers: Answers, begun: Begun) -> tuple[Task, ...]:
+    """Return what remains, in its order."""
+    if not answers.clusters:
+        return tuple(_list_local(begun))
+    tasks = [] if begun.has_git else [Task("The repository.", ("git init --initial-branch main",))]
+    if not begun.has_owners:
+        why = "Who reviews what: each file of topics, clusters.yaml and the workflows."
+        tasks.append(Task(why, (spell_owners(answers),)))
+    tasks.append(Task("Specs are checked before each commit.", ("pre-commit install",)))
+    if begun.unread:
+        named = ", ".join(begun.unread)
+        why = f"The id of {named}, so that no other cluster is ever changed. Plans print it."
+        where = f"write cluster_id: … below each cluster in {ESTATE}/clusters.yaml"
+        tasks.append(Task(why, (where,)))
+    match answers.host:
+        case Host.GITHUB:
+            tasks += _list_github(answers, begun)
+        case Host.GITLAB:
+            tasks += _list_gitlab(answers, begun)
+        case Host.NONE:
+            tasks += _list_plain(answers)
+    return tuple(tasks)
+
+
+def list_environments(clusters: Sequence[str]) -> tuple[str, ...]:
+    """Return the environments: of each cluster, that of the account that reads, and the other."""
+    return tuple(name for cluster in clusters for name in (f"{cluster}-plan", cluster))
+
+
+def spell_environment(name: str) -> str:
+    """Return the command that creates an environment on GitHub."""
+    return f'gh api --silent -X PUT "repos/{{owner}}/{{repo}}/environments/{name}"'
+
+
+def spell_secret(name: str, environment: str) -> str:
+    """Return the command that stores a secret of an environment on GitHub, and asks for it."""
+    return f"gh secret set {name} --env {environment}"
+
+
+def spell_variable(clusters: Sequence[str]) -> str:
+    """Return the command that lists the clusters on GitHub: until then, nothing is planned."""
+    return f"gh variable set {VARIABLE} --body {shlex.quote(json.dumps(list(clusters)))}"
+
+
+def spell_owners(answers: Answers) -> str:
+    """Return the command that writes CODEOWNERS."""
+    host = "github" if answers.host is Host.GITHUB else "gitlab"
+    platform = " ".join(f"--platform {shlex.quote(each)}" for each in answers.platform)
+    command = f"reconciler owners --format codeowners --host {host}"
+    return f"{command} {platform or '--platform @ORG/TEAM'} > {find_owners_file(answers.host)}"
+
+
+def find_owners_file(host: Host) -> str:
+    """Return where a host reads CODEOWNERS."""
+    return ".gitlab/CODEOWNERS" if host is Host.GITLAB else ".github/CODEOWNERS"
+
+
+def _list_local(begun: Begun) -> Iterator[Task]:
+    topic = " with the first topic" if begun.example else ""
+    yield Task("A Kafka on this machine, to try it.", ("reconciler sandbox up",))
+    yield Task(f"What would change{topic}.", ("reconciler plan --cluster sandbox",))
+    yield Task("Apply it.", ("reconciler apply --cluster sandbox",))
+
+
+def _list_plain(answers: Answers) -> Iterator[Task]:
+    first = answers.names[0]
+    exports = tuple(f"export {name}=…" for name in SECRETS)
+    if any("sasl.username" in cluster.client for cluster in answers.clusters):
+        yield Task("The account, for your shell.", exports)
+    yield Task("What would change.", (f"reconciler plan --cluster {first}",))
+
+
+def _list_commit(begun: Begun, why: str) -> Task:
+    rest = f" ':!{EXAMPLE_PATH}'" if begun.example else ""
+    commit = "git commit --message 'Set up reconciler'"
+    return Task(why, (f"git add --all{rest}", commit, "git push --set-upstream origin main"))
+
+
+def _list_request(begun: Begun, open_: str) -> Iterator[Task]:
+    if begun.example:
+        yield Task(
+            "The first request. It gets a comment with the plan of each cluster.",
+            (
+                "git switch --create first-topic",
+                f"git add {EXAMPLE_PATH}",
+                "git commit --message 'Add the first topic'",
+                "git push --set-upstream origin first-topic",
+                open_,
+            ),
+        )
+
+
+def _list_github(answers: Answers, begun: Begun) -> Iterator[Task]:
+    environments = list_environments(answers.names)
+    yield _list_commit(begun, "The workflows, on main. Nothing runs yet.")
+    yield Task(
+        "An environment for each account: NAME-plan has the one that reads, NAME the one that "
+        "writes. gh asks for each value.",
+        (
+            f"for environment in {' '.join(environments)}; do",
+            f"  {spell_environment('$environment')}",
+            f"  for secret in {' '.join(SECRETS)}; do",
+            f"    {spell_secret('$secret', '$environment')}",
+            "  done",
+            "done",
+        ),
+    )
+    yield Task(
+        f"Who approves an apply: the reviewers of {' and '.join(answers.names)}, for main only.",
+        ("Settings → Environments → Required reviewers, Deployment branches: main",),
+    )
+    yield Task("The clusters. From now on, requests are planned.", (spell_variable(answers.names),))
+    yield Task(
+        "A check of the accounts that read. It is green if each cluster answers.",
+        ("gh workflow run drift.yml",),
+    )
+    yield from _list_request(begun, "gh pr create --fill")
+    yield Task(
+        f"Only what was reviewed reaches main: requests, code owners, the check {CHECK_NAME}, and "
+        "branches that are up to date.",
+        ("Settings → Branches → Add rule for main",),
+    )
+
+
+def _list_gitlab(answers: Answers, begun: Begun) -> Iterator[Task]:
+    if begun.pipeline_kept:
+        why = "The jobs, in the pipeline that you have: its stages, and this include."
+        yield Task(why, ("include: [{local: .gitlab/reconciler.yml}]",))
+    yield _list_commit(begun, "The jobs, on main. Leave the jobs apply of this pipeline alone.")
+    for name in list_environments(answers.names):
+        account = "that reads" if name.endswith("-plan") else "that writes; protect both"
+        commands = tuple(f"glab variable set {secret} --scope {name}" for secret in SECRETS)
+        yield Task(f"The account {account}, for the environment {name}.", commands)
+    yield Task(
+        "A project access token with role Reporter and scope api, to write notes.",
+        tuple(f"glab variable set {TOKEN} --scope '{name}*' --masked" for name in answers.names),
+    )
+    yield Task(
+        "A check every night. Run it once: its jobs are green if each cluster answers.",
+        ("glab schedule create --cron '17 3 * * *' --ref main --description drift",),
+    )
+    yield Task(
+        f"Who approves an apply: the approvers of {' and '.join(answers.names)}.",
+        ("Settings → CI/CD → Protected environments",),
+    )
+    yield from _list_request(begun, "glab mr create --fill")
+    yield Task(
+        "Only what was reviewed reaches main: nobody pushes, requests need an approval and a "
+        "pipeline that succeeded.",
+        ("Settings → Repository → Protected branches; Settings → Merge requests",),
+    )
