@@ -31,7 +31,7 @@ _HOSTS = {Host.GITHUB: "GitHub", Host.GITLAB: "GitLab"}
 
 @click.command(cls=Command)
 @click.argument(
-    "directory", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path)
+    "directory", default=Path(), type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
 @click.option("--offline", is_flag=True, help="Check files only: no cluster and no code host.")
 def command(directory: Path, offline: bool) -> int:

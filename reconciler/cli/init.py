@@ -28,7 +28,7 @@ _MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
 
 
 @click.command(cls=Command)
-@click.argument("directory", default=".", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("directory", default=Path(), type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--cluster",
     "clusters",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -56,6 +57,13 @@ def write_estate(answers: Answers, states: Mapping[str, ClusterState]) -> NewEst
             notes += adoption.notes
             left += adoption.differences or 0
     texts = dict(draft.texts)
-    for empty in ("defaults: {}\n", "profiles: {}\n"):
-        texts["clusters.yaml"] = texts["clusters.yaml"].replace(empty, "", 1)
+    texts["clusters.yaml"] = _order_keys(texts["clusters.yaml"])
     return NewEstate(texts, len(topics), ignored, left, tuple(notes))
+
+
+def _order_keys(text: str) -> str:
+    """Put what an import added at the end of clusters.yaml above the clusters."""
+    head, *blocks = re.split(r"^(?=[a-z_]+:)", text, flags=re.MULTILINE)
+    added = ("version:", "defaults:", "profiles:")
+    first = [block for key in added for block in blocks if block.startswith(key)]
+    return head + "".join([*first, *(block for block in blocks if block not in first)])

@@ -32,8 +32,7 @@ def write_new_clusters(answers: Answers, *, defaults: bool = True) -> str:
     # With one size for all, a topic needs no count of its own, and no cluster refuses it.
     sizes = [cluster.brokers for cluster in answers.clusters] or [answers.sandbox_brokers]
     most = max(_replicas(size) for size in sizes)
-    # Empty ones keep the place of what an import finds: above the clusters.
-    shared = {"defaults": describe_defaults(most)} if defaults else {"defaults": {}, "profiles": {}}
+    shared = {"defaults": describe_defaults(most)} if defaults else {}
     clusters = {
         cluster.name: _describe(cluster, most, defaults=defaults) for cluster in answers.clusters
     }
