@@ -20,6 +20,7 @@ class GitHubHost(CodeHost):
     def __init__(self) -> None:
         super().__init__()
         self.guarded: set[str] = set()  # environments that ask reviewers
+        self.setup: dict[str, Any] = {}  # what administrators did; None: the token may not read it
 
     def admits(self, headers: Any) -> bool:
         return headers.get("Authorization") == f"Bearer {TOKEN}"
@@ -41,6 +42,18 @@ class GitHubHost(CodeHost):
             ("GET", f"{repository}/actions/runs/([0-9a-f]+)/approvals", self._run_approvals),
             ("GET", f"{repository}/actions/runs/([0-9a-f]+)/pending_deployments", self._pending),
             ("GET", f"{repository}/environments/([\\w-]+)", self._environment),
+            ("GET", repository, lambda _: Answer(200, {"full_name": "shop/topics"})),
+            ("GET", f"{repository}/environments", self._environments),
+            ("GET", f"{repository}/environments/([\\w-]+)/secrets", self._secrets),
+            (
+                "GET",
+                f"{repository}/environments/([\\w-]+)/deployment-branch-policies",
+                self._policies,
+            ),
+            ("GET", f"{repository}/actions/variables", self._variables),
+            ("GET", f"{repository}/actions/workflows/drift.yml/runs", self._nights),
+            ("GET", f"{repository}/branches/main", self._branch),
+            ("GET", f"{repository}/rules/branches/main", lambda _: Answer(200, [])),
             ("GET", f"{repository}/collaborators/([\\w-]+)/permission", self._permission),
         ]
 
@@ -133,6 +146,46 @@ class GitHubHost(CodeHost):
         rules = [{"type": "branch_policy"}] + [{"type": "required_reviewers"}] * guarded
         return Answer(200, {"name": ask.found[0], "protection_rules": rules})
 
+    def _environments(self, _: Ask) -> Answer:
+        own = {"protected_branches": False, "custom_branch_policies": True}
+        found = [
+            {
+                "name": name,
+                "protection_rules": [{"type": rule} for rule in rules],
+                "deployment_branch_policy": own if "branch_policy" in rules else None,
+            }
+            for name, rules in self.setup.get("environments", {}).items()
+        ]
+        return Answer(200, {"total_count": len(found), "environments": found})
+
+    def _secrets(self, ask: Ask) -> Answer:
+        secrets = self.setup.get("secrets", {})
+        if secrets is None:
+            return Answer(403, {"message": "Resource not accessible by integration"})
+        return Answer(200, {"secrets": [{"name": name} for name in secrets[ask.found[0]]]})
+
+    def _policies(self, ask: Ask) -> Answer:
+        named = self.setup["branches"][ask.found[0]]
+        return Answer(200, {"branch_policies": [{"name": name} for name in named]})
+
+    def _variables(self, _: Ask) -> Answer:
+        variables = self.setup.get("variables", {})
+        if variables is None:
+            return Answer(403, {"message": "Resource not accessible by integration"})
+        pairs = [{"name": name, "value": value} for name, value in variables.items()]
+        return Answer(200, {"total_count": len(pairs), "variables": pairs})
+
+    def _nights(self, _: Ask) -> Answer:
+        night = self.setup.get("night", "")
+        if night is None:
+            return Answer(404, {"message": "Not Found"})
+        return Answer(200, {"workflow_runs": [{"conclusion": night}] if night else []})
+
+    def _branch(self, _: Ask) -> Answer:
+        required = self.setup.get("required")
+        checks = {"required_status_checks": {"contexts": required or []}}
+        return Answer(200, {"protected": required is not None, "protection": checks})
+
     def _pending(self, ask: Ask) -> Answer:
         held = self._list_held(ask, "waiting")
         return Answer(200, [{"environment": environment} for environment in held])
@@ -194,6 +247,7 @@ class GitLabHost(CodeHost):
     def __init__(self) -> None:
         super().__init__()
         self.artifacts: dict[tuple[int, str], Any] = {}
+        self.setup: dict[str, Any] = {}  # what maintainers did; None: the token may not read it
 
     def admits(self, headers: Any) -> bool:
         return headers.get("PRIVATE-TOKEN") == TOKEN
@@ -215,7 +269,31 @@ class GitLabHost(CodeHost):
             ("GET", f"{project}/pipelines", self._pipelines),
             ("GET", f"{project}/pipelines/(\\d+)/jobs", self._jobs),
             ("GET", f"{project}/jobs/(\\d+)/artifacts/(.+)", self._artifact),
+            ("GET", project, lambda _: Answer(200, {"id": 1217})),
+            ("GET", f"{project}/variables", self._variables),
+            ("GET", f"{project}/protected_environments", self._asking),
+            ("GET", f"{project}/pipeline_schedules", self._schedules),
+            ("GET", f"{project}/protected_branches", self._protected),
         ]
+
+    def _variables(self, _: Ask) -> Answer:
+        scoped = self.setup.get("variables", {})
+        if scoped is None:
+            return Answer(403, {"message": "403 Forbidden"})
+        pairs = [(scope, key) for scope, keys in scoped.items() for key in keys]
+        return Answer(200, [{"key": key, "environment_scope": scope} for scope, key in pairs])
+
+    def _asking(self, _: Ask) -> Answer:
+        asking = self.setup.get("asking", [])
+        if asking is None:
+            return Answer(404, {"message": "404 Not Found"})
+        return Answer(200, [{"name": name} for name in asking])
+
+    def _schedules(self, _: Ask) -> Answer:
+        return Answer(200, [{"active": True}] if self.setup.get("night") else [])
+
+    def _protected(self, _: Ask) -> Answer:
+        return Answer(200, [{"name": name} for name in self.setup.get("protected", ())])
 
     def _artifact(self, ask: Ask) -> Answer:
         return Answer(200, self.artifacts[int(ask.found[0]), ask.found[1]])

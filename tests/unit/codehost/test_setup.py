@@ -113,7 +113,7 @@ def test_a_project_on_gitlab_has_its_accounts_in_variables_of_environments(
     gitlab: GitLabHost,
 ) -> None:
     assert {seen for seen, _ in judge(gitlab).values()} == {Seen.MISSING}
-    scoped = {name: BOTH for name in ("prod-plan", "prod")} | {"prod*": ["RECONCILER_TOKEN"]}
+    scoped = dict.fromkeys(("prod-plan", "prod"), BOTH) | {"prod*": ["RECONCILER_TOKEN"]}
     gitlab.setup = {"variables": scoped, "asking": ["prod"], "night": True, "protected": ["main"]}
     found = judge(gitlab)
     assert {seen for seen, _ in found.values()} == {Seen.OK}
