@@ -43,11 +43,6 @@ def command(directory: Path, offline: bool) -> int:
     GITLAB_TOKEN.
 
     Exits 2 if something is missing, and 1 if the specs have an error.
-
-    \b
-    Examples:
-      reconciler doctor
-      GH_TOKEN=$(gh auth token) reconciler doctor
     """
     from reconciler.cli.repositories import Repository
 

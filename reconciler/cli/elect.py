@@ -10,7 +10,7 @@ from reconciler.api.connections import find_cluster
 from reconciler.api.planning import load_estate, plan_elections
 from reconciler.api.rendering import PlanFormat
 from reconciler.cli import options
-from reconciler.cli.plans import PlanFiles, Shown, print_plans
+from reconciler.cli.plans import PlanFiles, Shown, choose_code, print_plans
 from reconciler.cli.terminal import working
 
 
@@ -21,6 +21,7 @@ from reconciler.cli.terminal import working
 @options.choose_topics("Only live topics with such names; quote it; repeatable.")
 @options.plan_format_option
 @options.out_option
+@options.detailed_exitcode_option
 def command(
     estate: Path,
     cluster: str,
@@ -29,6 +30,7 @@ def command(
     topic: str,
     form: PlanFormat,
     out: Path | None,
+    detailed_exitcode: bool,
 ) -> int:
     """Plan to have preferred leaders lead again, after brokers were away.
 
@@ -57,4 +59,4 @@ def command(
         print_plans([Shown(plan, str(out) if out else None)], form)
     if files is not None:
         files.save(plan)
-    return 1 if plan.refusals else 0
+    return choose_code([plan], detailed=detailed_exitcode)

@@ -29,9 +29,17 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "reconciler apply plan.json --journal apply.jsonl",
             "reconciler apply --cluster prod-eu --check",
         ),
-        "health": (
-            "reconciler health --cluster prod-eu",
-            "reconciler health --cluster prod-eu --format json",
+        "init": (
+            "reconciler init",
+            "reconciler init --cluster prod=broker-1:9093 --host github",
+            "reconciler init --cluster prod=broker-1:9093 --from-cluster --dry-run",
+            "reconciler init --update",
+        ),
+        "doctor": ("reconciler doctor", "reconciler doctor --offline"),
+        "history": (
+            "reconciler history --cluster prod-eu --since 7d",
+            "reconciler history --cluster prod-eu --last",
+            "reconciler history --journal apply.jsonl --topic 'orders.*'",
         ),
         "elect": ("reconciler elect --cluster prod-eu --out elect.json",),
         "rebalance": (

@@ -105,14 +105,6 @@ def command(
 
     At a terminal it asks for what no option says. A file that exists is left as it is. Run again,
     it says what differs from this release, and --update writes that.
-
-    \b
-    Examples:
-      reconciler init
-      reconciler init --cluster staging=kafka.staging.example:9093 \\
-          --cluster prod=kafka.prod.example:9093 --host github \\
-          --source OWNER/reconciler --commit 0123…  --platform @acme/platform
-      reconciler init --update --commit 4567…
     """
     from reconciler.cli.repositories import Repository
 

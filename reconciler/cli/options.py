@@ -174,6 +174,17 @@ approved_option = click.option(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="What `report approved --out` saved: its rows are used if they are as good as new ones.",
 )
+detailed_exitcode_option = click.option(
+    "--detailed-exitcode", is_flag=True, help="Exit 2 when changes are pending."
+)
+form_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For a terminal, or for programs.",
+)
 unmanaged_option = click.option("--unmanaged", is_flag=True, help="List the unmanaged topics.")
 plan_format_option = click.option(
     "--format",

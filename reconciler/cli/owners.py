@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import defaultdict
@@ -61,10 +62,10 @@ FILES_NAMED = 3
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "codeowners"]),
+    type=click.Choice(["text", "json", "codeowners"]),
     default="text",
     show_default=True,
-    help="For a terminal, or the file CODEOWNERS of GitHub and GitLab.",
+    help="For a terminal, for programs, or the file CODEOWNERS of GitHub and GitLab.",
 )
 @click.option(
     "--host",
@@ -89,10 +90,10 @@ def command(
     """
     loaded = load_estate(estate)
     owned = _group_topics(loaded)
-    if form == "text":
+    if form != "codeowners":
         if org is not None or platform or host is not None:
             raise UsageError("--host, --org and --platform are for --format codeowners")
-        click.echo("\n".join(_list_owners(owned)))
+        click.echo(_encode_owners(owned) if form == "json" else "\n".join(_list_owners(owned)))
         return
     click.echo(render_code_owners(loaded, estate, host, org, platform), nl=False)
     if not platform:
@@ -124,9 +125,25 @@ def _group_topics(estate: Estate) -> dict[str | None, list[WrittenTopic]]:
     return owned
 
 
+def _sort_owners(owned: Owned) -> list[tuple[str | None, Sequence[WrittenTopic]]]:
+    return sorted(owned.items(), key=lambda item: (item[0] is None, item[0]))
+
+
+def _encode_owners(owned: Owned) -> str:
+    owners = [
+        {
+            "owner": owner,
+            "topics": sorted(topic.name for topic in topics),
+            "files": sorted({topic.where.file for topic in topics}),
+        }
+        for owner, topics in _sort_owners(owned)
+    ]
+    return json.dumps({"format_version": "1.0", "owners": owners}, indent=2)
+
+
 def _list_owners(owned: Owned) -> list[str]:
     rows = []
-    for owner, topics in sorted(owned.items(), key=lambda item: (item[0] is None, item[0])):
+    for owner, topics in _sort_owners(owned):
         files = sorted({topic.where.file for topic in topics})
         more = len(files) - FILES_NAMED
         named = ", ".join(files[:FILES_NAMED]) + (f" and {more:,} more" if more > 0 else "")

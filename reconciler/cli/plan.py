@@ -12,7 +12,7 @@ import click
 from reconciler.api.rendering import PlanFormat, draw_explanation, explain_topic, render_explanation
 from reconciler.cli import options
 from reconciler.cli.planning import Made, Planner, Wanted, load_planner, report_failures
-from reconciler.cli.plans import PlanFiles, Shown, print_plans, write_whole
+from reconciler.cli.plans import PlanFiles, Shown, choose_code, print_plans, write_whole
 from reconciler.cli.terminal import screen_width, wants_colour
 from reconciler.errors import UsageError
 from reconciler.model.plan import is_chosen
@@ -20,8 +20,6 @@ from reconciler.model.plan import is_chosen
 if TYPE_CHECKING:
     from reconciler.placement.weigh import Weigh
     from reconciler.show.explain.matrix import Matrix
-
-PENDING = 2
 
 
 @click.command(cls=options.Command)
@@ -78,7 +76,7 @@ PENDING = 2
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write health, skew, drift and findings as metrics, for a textfile collector.",
 )
-@click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when changes are pending.")
+@options.detailed_exitcode_option
 def command(
     estate: Path,
     clusters: tuple[str, ...],
@@ -191,11 +189,5 @@ def _check_explain(
 
 def exit_code(made: Made, *, detailed: bool) -> int:
     """Return 1 if something failed or is refused, 2 if changes are pending, if asked."""
-    from reconciler.diff.guards import list_refusals
-    from reconciler.model.steps import has_steps
-
-    plans = [planned.plan for planned in made.plans]
-    if made.failures or any(list_refusals(plan) for plan in plans):
-        return 1
-    pending = any(map(has_steps, plans))
-    return PENDING if detailed and pending else 0
+    code = choose_code([planned.plan for planned in made.plans], detailed=detailed)
+    return 1 if made.failures else code

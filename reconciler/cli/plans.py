@@ -72,17 +72,29 @@ class PlanFiles:
             print_note(f"removed stale {path}")
 
 
-def offer_plan(plan: Plan, form: PlanFormat, out: Path | None) -> int:
+PENDING = 2
+"""The exit code of `--detailed-exitcode` if changes are pending."""
+
+
+def choose_code(plans: Sequence[Plan], *, detailed: bool) -> int:
+    """Return 1 if something is refused, 2 if changes are pending and it is asked for, else 0."""
+    from reconciler.diff.guards import list_refusals
+    from reconciler.model.steps import has_steps
+
+    if any(list_refusals(plan) for plan in plans):
+        return 1
+    return PENDING if detailed and any(map(has_steps, plans)) else 0
+
+
+def offer_plan(plan: Plan, form: PlanFormat, out: Path | None, *, detailed: bool) -> int:
     """Print a plan that was asked for, and save it, even if nothing is to be done.
 
-    Returns: the exit code, 1 if the plan is refused. Errors: UsageError if it cannot be saved.
+    Returns: the exit code of `choose_code`. Errors: UsageError if the plan cannot be saved.
     """
-    from reconciler.diff.guards import list_refusals
-
     print_plans([Shown(plan, str(out) if out else None)], form)
     if out is not None:
         PlanFiles(out, is_many=False).save(plan)
-    return int(bool(list_refusals(plan)))
+    return choose_code([plan], detailed=detailed)
 
 
 def check_out(out: Path | None) -> None:

@@ -53,6 +53,7 @@ def _read_brokers(
 @options.against_option
 @options.plan_format_option
 @options.out_option
+@options.detailed_exitcode_option
 def command(
     estate: Path,
     cluster: str,
@@ -65,6 +66,7 @@ def command(
     against: Path | None,
     form: PlanFormat,
     out: Path | None,
+    detailed_exitcode: bool,
 ) -> int:
     """Plan to make replicas even, with the fewest moves that reach that.
 
@@ -90,4 +92,4 @@ def command(
         state = read_for_moves(loaded, cluster, bootstrap_servers, against, plan)
         say("planning")
         planned = plan(state)
-    return offer_plan(planned, form, out)
+    return offer_plan(planned, form, out, detailed=detailed_exitcode)

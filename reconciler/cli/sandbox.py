@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,10 +123,14 @@ def up(
 
 
 @command.command(cls=options.Command)
-def status() -> None:
+@options.form_option
+def status(form: str) -> None:
     """Show the sandbox and the state of each broker."""
     record = require_sandbox()
     health = look_after(record)
+    if form == "json":
+        click.echo(_encode_status(record, health))
+        return
     well = sum(status.state is BrokerState.RUNNING for status in health.brokers)
     _print_record(record, f"{well} of {len(health.brokers)} brokers running")
     _print_health(health)
@@ -172,6 +178,20 @@ def _print_record(record: SandboxRecord, state: str) -> None:
         ("  logs", str(record.directory)),
     )
     click.echo("\n".join(set_columns(rows)))
+
+
+def _encode_status(record: SandboxRecord, health: SandboxHealth) -> str:
+    answer = {
+        "format_version": "1.0",
+        "cluster_id": record.cluster_id,
+        "kafka_version": record.kafka_version,
+        "engine": record.engine,
+        "bootstrap_servers": record.bootstrap_servers,
+        "directory": record.directory,
+        "brokers": [asdict(broker) for broker in health.brokers],
+        "controllers": [asdict(node) for node in health.controllers],
+    }
+    return json.dumps(answer, indent=2)
 
 
 def _print_health(health: SandboxHealth) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from importlib.util import find_spec
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import click
 
 from reconciler.cli.options import Command
+from reconciler.errors import UsageError, say_install
 
 
 def _topic() -> dict[str, Any]:
@@ -110,6 +112,29 @@ def _history() -> dict[str, Any]:
     }
 
 
+def _answer(build: Callable[[ModuleType], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    """Return a schema of `answers`, which is imported when it is built."""
+
+    def build_answer() -> dict[str, Any]:
+        from reconciler.cli import answers
+
+        return build(answers)
+
+    return build_answer
+
+
+def _fleet(build: Callable[[ModuleType], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    """Return a schema made of tables of the lake, which Spark declares."""
+
+    def build_answer() -> dict[str, Any]:
+        if find_spec("pyspark") is None:
+            what = "this schema is made of tables of Spark, and pyspark is not installed"
+            raise UsageError(f"{what}; {say_install('fleet')}")
+        return _answer(build)()
+
+    return build_answer
+
+
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
     {
         "topic": _topic,
@@ -123,6 +148,18 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
         "get": _get,
         "describe": _describe,
         "history": _history,
+        "owners": _answer(lambda a: a.build_schema(a.OwnersAnswer, "Who owns which topics")),
+        "simulate": _answer(
+            lambda a: a.build_schema(a.StrategiesAnswer | a.CountsAnswer, "A simulated placement")
+        ),
+        "rehearse": _answer(lambda a: a.build_schema(a.RehearsalAnswer, "A rehearsed plan")),
+        "sandbox": _answer(lambda a: a.build_schema(a.SandboxAnswer, "The throwaway cluster")),
+        "fleet-plan": _fleet(lambda a: a.build_fleet_plan()),
+        "fleet-audit": _fleet(lambda a: a.build_fleet_audit()),
+        "fleet-history": _fleet(lambda a: a.build_fleet_history()),
+        "fleet-lake": _answer(
+            lambda a: a.build_schema(list[a.HoldingAnswer], "The collections of a lake")
+        ),
     }
 )
 """Every format by name. schemas/ holds each as `<name>.schema.json`."""
@@ -131,7 +168,7 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
 @click.command(cls=Command)
 @click.argument("name", type=click.Choice(list(SCHEMAS)))
 def command(name: str) -> None:
-    """Print the JSON Schema of a file format, for editors and other tools."""
+    """Print the JSON Schema of a file format or of an answer, for editors and other tools."""
     click.echo(render_schema(name), nl=False)
 
 

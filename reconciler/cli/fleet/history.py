@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,14 @@ class Told:
 @click.option(
     "--show", type=click.IntRange(1), default=20, show_default=True, help="How many rows per part."
 )
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For a terminal, or for programs.",
+)
 @engine_options
 def command(
     root: str,
@@ -57,6 +66,7 @@ def command(
     clusters: tuple[str, ...],
     since: str | None,
     show: int,
+    output: str,
     form: str,
     engine: Engine,
 ) -> int:
@@ -78,6 +88,13 @@ def command(
             first = rows.take(show)
             # Counting is another Spark job over the table: avoid it if the rows are all there.
             told[name] = Told(first, len(first) if len(first) < show else rows.count())
+    if output == "json":
+        shown = {
+            name: {"count": part.count, "rows": [row.asDict(recursive=True) for row in part.rows]}
+            for name, part in told.items()
+        }
+        click.echo(json.dumps({"format_version": "1.0", **shown}, indent=2, ensure_ascii=False))
+        return 0
     _print_part("what changed, the latest first", told["events"], _describe_event)
     _print_part("drift, the longest first", told["drift"], _describe_drift)
     _print_part("growth, the most bytes and partitions first", told["growth"], _describe_growth)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +23,8 @@ from reconciler.cli.fleet.reading import (
     reading_options,
     refuse_asked,
 )
-from reconciler.cli.options import Command
-from reconciler.cli.plans import PlanFiles
+from reconciler.cli.options import Command, detailed_exitcode_option
+from reconciler.cli.plans import PENDING, PlanFiles
 from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError
 from reconciler.fleet.lake.attempts import PLANNED
@@ -33,8 +34,6 @@ from reconciler.units import approximate_duration, approximate_size, count
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
-
-PENDING = 2
 
 
 @click.command(cls=Command)
@@ -47,7 +46,15 @@ PENDING = 2
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Save the plans there."
 )
 @click.option("--moves", is_flag=True, help="Show and save the plans of moves instead.")
-@click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when changes are pending.")
+@detailed_exitcode_option
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For a terminal, or for programs.",
+)
 @engine_options
 @click.pass_context
 def command(
@@ -61,6 +68,7 @@ def command(
     out: Path | None,
     moves: bool,
     detailed_exitcode: bool,
+    output: str,
     form: str,
     engine: Engine,
 ) -> int:
@@ -98,7 +106,9 @@ def command(
             for table in (PLANS, MOVE_PLANS)
         )
     rows = moving if moves else plans
-    if moves:
+    if output == "json":
+        click.echo(_encode_plans(plans, moving))
+    elif moves:
         _print_move_plans(plans, moving)
     else:
         print_plans(plans, moving)
@@ -109,6 +119,18 @@ def command(
     if any(row["status"] != PLANNED for row in plans) or any(map(is_troubled, rows)):
         return 1
     return PENDING if detailed_exitcode and any(map(_is_pending, rows)) else 0
+
+
+def _encode_plans(plans: Sequence[Row], moving: Sequence[Row]) -> str:
+    """Encode both kinds of plans, without the plan files, which --out saves."""
+    listed = {
+        name: [
+            {key: value for key, value in row.asDict(recursive=True).items() if key != "plan"}
+            for row in rows
+        ]
+        for name, rows in (("plans", plans), ("move_plans", moving))
+    }
+    return json.dumps({"format_version": "1.0", **listed}, indent=2, ensure_ascii=False)
 
 
 def save_plans(files: PlanFiles, clusters: Sequence[str], rows: Sequence[Row]) -> None:

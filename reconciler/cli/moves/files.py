@@ -39,6 +39,7 @@ def export(plan: Path, *, before: bool) -> None:
 @options.against_option
 @options.plan_format_option
 @options.out_option
+@options.detailed_exitcode_option
 def import_(
     file: Path,
     *,
@@ -48,6 +49,7 @@ def import_(
     against: Path | None,
     form: PlanFormat,
     out: Path | None,
+    detailed_exitcode: bool,
 ) -> int:
     """Plan the moves to the rows of FILE, which kafka-reassign-partitions would make.
 
@@ -61,4 +63,4 @@ def import_(
     with working(f"reading {cluster}"):
         state = read_for_moves(loaded, cluster, bootstrap_servers, against, plan)
         planned = plan(state)
-    return offer_plan(planned, form, out)
+    return offer_plan(planned, form, out, detailed=detailed_exitcode)
