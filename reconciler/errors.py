@@ -177,16 +177,26 @@ def hide_secrets(text: str) -> str:
 def say_install(extra: str) -> str:
     """Return the command that installs the requirements of an extra.
 
-    It lists the distributions, because this one is installed from a clone and is in no index.
+    It lists the distributions, because this one is installed from a clone and is in no index. The
+    command is that of the tool which installed this one: a tool's environment may have no pip.
     """
     import shlex
-    from importlib.metadata import requires
+    import sys
+    from importlib.metadata import distribution
 
-    stated = (line.partition(";") for line in requires("kafka-reconciler") or ())
+    own = distribution("kafka-reconciler")
+    stated = (line.partition(";") for line in own.requires or ())
     wanted = [
         need.strip() for need, _, when in stated if when.split() and extra in shlex.split(when)
     ]
-    return shlex.join(["pip", "install", *sorted(wanted, key=str.lower)])
+    place, _, environment = sys.prefix.replace("\\", "/").rpartition("/")
+    if place.endswith("/pipx/venvs"):
+        command = ["pipx", "inject", environment]
+    elif (own.read_text("INSTALLER") or "").strip() == "uv":
+        command = ["uv", "pip", "install", "--python", sys.executable]
+    else:
+        command = ["pip", "install"]
+    return shlex.join([*command, *sorted(wanted, key=str.lower)])
 
 
 def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:

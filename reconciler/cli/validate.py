@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 def command(estate: Path, form: str, writes: bool) -> int:
     """Check every spec of ESTATE, a directory, without a cluster.
 
-    Shows all mistakes at once, each with its place and how to fix it. Exits 1 if there is an error.
+    Shows all mistakes at once, each with its place and how to fix it. While clusters.yaml has an
+    error, what a cluster would say about the specs is not checked. Exits 1 if there is an error.
     ESTATE defaults to topics.
     """
     from reconciler.api.planning import load_estate

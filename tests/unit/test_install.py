@@ -161,3 +161,34 @@ def test_the_script_isolates_python_and_knows_no_secret(tmp_path: Path) -> None:
     assert [each.name for each in command.iterdir()] == ["reconciler"]
     subprocess.run([command / "reconciler", "validate"], env=path, check=True)
     assert files["asked"].read_text().splitlines()[-1] == "-I -m reconciler validate"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "installer", "command"),
+    [
+        (
+            "/home/ann/.local/share/pipx/venvs/kafka-reconciler",
+            "pip",
+            "pipx inject kafka-reconciler",
+        ),
+        ("/home/ann/.local/share/pipx/venvs/ours", "uv", "pipx inject ours"),
+        (
+            "/home/ann/.local/share/uv/tools/kafka-reconciler",
+            "uv",
+            f"uv pip install --python {sys.executable}",
+        ),
+        ("/home/ann/project/.venv", "pip", "pip install"),
+        ("/usr", "", "pip install"),
+    ],
+)
+def test_what_is_missing_is_installed_by_the_tool_that_installed_reconciler(
+    prefix: str, installer: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", prefix)
+    real = metadata.PathDistribution.read_text
+
+    def read_text(self: metadata.PathDistribution, name: str) -> str | None:
+        return f"{installer}\n" if name == "INSTALLER" else real(self, name)
+
+    monkeypatch.setattr(metadata.PathDistribution, "read_text", read_text)
+    assert say_install("metrics").startswith(f"{command} 'prometheus-client")
