@@ -51,6 +51,7 @@ VERBS = MappingProxyType(
         "sandbox": "Run a throwaway Kafka cluster on this machine.",
         "report": "Report a plan to GitHub or GitLab, and trouble to a webhook.",
         "owners": "Show who owns which topics, also as a CODEOWNERS file.",
+        "completion": "Print the completion script of bash, zsh or fish.",
         "schema": "Print the JSON Schemas of the file formats.",
     }
 )

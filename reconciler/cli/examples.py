@@ -160,6 +160,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "reconciler owners",
             "reconciler owners --format codeowners --org shop > .github/CODEOWNERS",
         ),
+        "completion": (
+            "reconciler completion bash > ~/.reconciler-completion",
+            "reconciler completion zsh > ~/.zfunc/_reconciler",
+            "reconciler completion fish > ~/.config/fish/completions/reconciler.fish",
+        ),
         "schema": ("reconciler schema topic > schemas/topic.schema.json",),
     }
 )

@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from reconciler.cli.variables import Given, read_variables
 from reconciler.errors import SandboxError
 from reconciler.units import SECOND, UnitError, parse_duration, parse_size
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -62,6 +65,34 @@ def _keep_level(level: int, ctx: click.Context, _param: click.Parameter, value: 
         ctx.meta[_LEVEL] = min(level, ctx.meta.get(_LEVEL, level))
 
 
+class _Named(click.ParamType):
+    """Text that a shell completes from the names of the estate."""
+
+    name = "text"
+
+    def __init__(self, option: str) -> None:
+        self._option = option
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Take the text as it is."""
+        return click.STRING.convert(value, param, ctx)
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """List the names of the estate that begin as typed."""
+        from reconciler.cli.known_names import complete_names
+
+        return complete_names(ctx, self._option, incomplete)
+
+
+_NAMED = ("--cluster", "--topic", "--explain", "--owner", "--profile")
+"""Options whose names an estate has. A text of another form, such as NAME=PxR, is not one."""
+
+
 class Command(click.Command):
     """A command as every verb is one: it can be verbose, and its help ends with examples.
 
@@ -70,6 +101,10 @@ class Command(click.Command):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        for parameter in self.params:
+            name = next((each for each in parameter.opts if each in _NAMED), None)
+            if name and parameter.type is click.STRING and "=" not in (parameter.metavar or ""):
+                parameter.type = _Named(name)
         for names, level, explained in _VERBOSITY:
             keep = partial(_keep_level, level)
             self.params.append(
