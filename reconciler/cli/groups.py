@@ -24,7 +24,7 @@ MEANT: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "move": ("plan --moves", "moves"),
         "preview": ("plan",),
         "reassign": ("plan --moves", "moves import"),
-        "status": ("plan", "moves status", "sandbox status"),
+        "status": ("health", "plan", "moves status"),
         "sync": ("apply",),
         "test": ("validate", "rehearse"),
         "update": ("apply",),
