@@ -122,7 +122,10 @@ class Source:
         if "sizes" in needs:
             found = replace(found, state=reader.read_sizes(found.state))
         if "usage" in needs:
+            from reconciler.inventory.topics import note_usage
+
             found = replace(found, state=replace(found.state, usage=reader.read_usage(listed)))
+            found = found.note(note_usage(found.state))
         return found
 
     def read_groups(self, topics: Collection[str] | None = None) -> GroupsReading:

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from reconciler.errors import Location
+from reconciler.errors import Finding, Location, Severity
 from reconciler.inventory.inventory import Inventory, Standing
-from reconciler.model.cluster import Replicas, TopicState
+from reconciler.model.cluster import ClusterState, Replicas, TopicState
 from reconciler.model.health import Fault
+from reconciler.units import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,19 @@ def list_partitions(inventory: Inventory, topics: Iterable[TopicState]) -> Itera
                 size_bytes=size if size >= 0 else None,
                 skew=size * len(topic.assignment) / total if total and size >= 0 else None,
             )
+
+
+def note_usage(state: ClusterState) -> Iterator[Finding]:
+    """Yield a warning for each reason why the usage of topics is not known, or not all of it."""
+    reasons: dict[str, list[str]] = {}
+    for name, usage in sorted(state.usage.items()):
+        if usage.unseen:
+            reasons.setdefault(usage.unseen, []).append(name)
+    for reason, names in sorted(reasons.items()):
+        more = f" and {count(len(names) - 1, 'more topic')}" if len(names) > 1 else ""
+        what = f"who uses {names[0]}{more} is not fully known: {reason}"
+        way_out = "a topic without a reader here may have one"
+        yield Finding("groups-unseen", what, way_out, severity=Severity.WARNING)
 
 
 def count_problems(inventory: Inventory, topic: TopicState) -> Mapping[Fault, int]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from shorthand import HERE, brokers, cluster, rows, spec, topic
+from shorthand import HERE, NOW_MS, brokers, cluster, rows, spec, topic
 
 from reconciler.errors import Location
 from reconciler.inventory.brokers import BrokerStatus, list_brokers
 from reconciler.inventory.configs import list_configs, trace_config
 from reconciler.inventory.inventory import Inventory, Standing
-from reconciler.inventory.topics import list_partitions, list_topics
-from reconciler.model.cluster import Broker, LogDirectory, TopicSpec, TopicState
+from reconciler.inventory.topics import list_partitions, list_topics, note_usage
+from reconciler.model.cluster import Broker, LogDirectory, TopicSpec, TopicState, TopicUsage
 from reconciler.model.configs import ConfigValue, Origin
 from reconciler.model.health import Fault
 from reconciler.spec.clusters import ClusterEntry
@@ -63,6 +63,15 @@ class TestTopics:
         found = take(topic("1 2 3 1", size_bytes=(70, 10, 10, 10)))
         each = list_partitions(found, found.state.topics.values())
         assert [row.skew for row in each] == pytest.approx([2.8, 0.4, 0.4, 0.4])
+
+    def test_what_hides_readers_is_said_once(self) -> None:
+        hidden = TopicUsage(NOW_MS, ends=(1,), unseen="group g is rebalancing")
+        usage = {"a": hidden, "b": hidden, "c": TopicUsage(NOW_MS, ends=(1,))}
+        (note,) = note_usage(take(usage=usage).state)
+        assert str(note) == (
+            "who uses a and 1 more topic is not fully known: group g is rebalancing; a topic "
+            "without a reader here may have one [groups-unseen]"
+        )
 
 
 class TestHealth:
