@@ -74,6 +74,20 @@ def test_a_quota_of_one_value_replaces_that_of_any() -> None:
     assert "ask for 2 topics" in refuse("{per_label: {tier=gold: {topics: 1}}}", *THREE)[0]
 
 
+def test_a_limit_on_labels_has_a_severity() -> None:
+    policy = (
+        "{labels: {require: [tier], values: {pii: ['true']}}, per_label: {pii: {topics: 1}},"
+        " severity: {policy-label-missing: warning, policy-label-value: note,"
+        " quota-per-label: {topics: note}}}"
+    )
+    estate = load(policy, *(topic(name, 1, "{pii: 'yes'}") for name in "ab"))
+    assert sorted((found.rule, str(found.severity)) for found in estate.findings) == [
+        *[("policy-label-missing", "warning")] * 2,
+        *[("policy-label-value", "note")] * 2,
+        ("quota-per-label", "note"),
+    ]
+
+
 def test_exempt_topics_do_not_count() -> None:
     policy = "{per_label: {tier=gold: {topics: 1}}, exempt: {quota-per-label: [c]}}"
     assert load(policy, *THREE)
