@@ -139,11 +139,13 @@ def _spell_config(catalogue: Catalogue, key: str, value: Any) -> object:
     normal = catalogue.normalise(key, written, None)
     if not isinstance(normal, str):
         return None
-    usual = humanise(catalogue, key, normal)
+    # A value that has a unit keeps it: people choose between 52w and 364d.
+    has_unit = isinstance(written, str) and not written.lstrip("-").isdigit() and "," not in written
+    usual = written if has_unit else humanise(catalogue, key, normal)
     if usual is None or catalogue.normalise(key, usual, None) != normal:
         return None
     if isinstance(usual, list):
-        is_usual = isinstance(value, list) and items == usual and value.fa.flow_style() is True
+        is_usual = items == usual and value.fa.flow_style() is True
         return None if is_usual else usual
     plain = read_scalar(usual)
     # Text in quotes is of another type in ruamel.yaml.
@@ -181,11 +183,16 @@ def _unquote(value: Any) -> None:
 
 def _open_long(value: Any) -> None:
     """Write a map or a list in braces or brackets over several lines as one item per line."""
+    item: Any
     for item in value.values() if isinstance(value, dict) else value:
-        if isinstance(item, dict | list):
+        if _has_items(item):
             if item.fa.flow_style() and any(line != item.lc.line for line in _list_lines(item)):
                 item.fa.set_block_style()
             _open_long(item)
+
+
+def _has_items(value: Any) -> bool:
+    return isinstance(value, dict | list)
 
 
 def _list_lines(value: Any) -> Iterator[int]:
@@ -269,7 +276,7 @@ def _list_comments(text: str) -> list[str]:
 
 
 def _tidy(text: str, before: str) -> str:
-    """Indent comments as what they belong to, align those of adjacent lines, and remove blanks.
+    """Indent comments as what they belong to, keep the column of others, and remove blanks.
 
     In: the document `before` it was written anew, which shows what a comment belongs to.
     """
@@ -285,8 +292,8 @@ def _tidy(text: str, before: str) -> str:
             if (line := read.lines[number].rstrip()) or (kept and kept[-1]):
                 kept.append(line)
         elif width[number]:
-            near = _list_adjacent(number, read, width)
-            column = 4 if read.code(number) == "---" else max(width[n] for n in near) + 2
+            # People align comments, so one stays in its column if the value leaves room.
+            column = max(read.comments[number], width[number] + 1 + (read.code(number) != "---"))
             kept.append(f"{read.code(number):<{column}}{read.comment(number)}")
         else:
             kept.append(f"{'':{indents[number]}}{read.comment(number)}")
@@ -311,16 +318,6 @@ def _indent_comments(read: _Lines, before: _Lines) -> dict[int, int]:
         is_above = column > was_below and levels and depth
         indents[number] = levels[min(depth, len(levels)) - 1] if is_above else below
     return indents
-
-
-def _list_adjacent(number: int, read: _Lines, width: Mapping[int, int]) -> Iterator[int]:
-    """Yield the lines with a value and a comment that are next to one, and the line itself."""
-    yield number
-    for step in (-1, 1):
-        other = number + step
-        while other in read.comments and width[other] and read.code(other) != "---":
-            yield other
-            other += step
 
 
 # Meaning.

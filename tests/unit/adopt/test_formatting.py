@@ -58,13 +58,13 @@ USUAL = """\
 # yaml-language-server: $schema=../schemas/topic.schema.json
 
 # First.
-topic: a  # the first
+topic: a       # the first
 
 partitions: 3  # enough
 
 # How long?
 config:
-  retention.ms: 7d  # a week
+  retention.ms: 7d            # a week
   # Twice a day.
   flush.ms: 12h
   compression.type: zstd
@@ -79,7 +79,7 @@ description: |
 
 
   end
-overrides:  # tail
+overrides:                                                   # tail
   lab: {partitions: 1}
   dev: {partitions: 2, config: {retention.ms: 1d}}
 acknowledge:
@@ -105,10 +105,16 @@ def test_line_ends_and_a_missing_one() -> None:
     assert format_text("topic: a\r\npartitions: 3", CATALOGUE)[0] == "topic: a\npartitions: 3\n"
 
 
-def test_comments_behind_values_are_aligned_in_adjacent_lines_only() -> None:
-    text = "topic: a # x\npartitions: 30 # y\n\nowner: us # z\n"
-    usual = "topic: a        # x\npartitions: 30  # y\n\nowner: us  # z\n"
+def test_a_comment_behind_a_value_keeps_its_column_if_there_is_room() -> None:
+    text = "topic: a # x\npartitions:   30    # y\nowner: 'us'  # z\n"
+    usual = "topic: a  # x\npartitions: 30      # y\nowner: us    # z\n"
     assert format_text(text, CATALOGUE)[0] == usual
+
+
+def test_the_example_of_this_repository_has_the_usual_form() -> None:
+    for path in (Path(__file__).parents[3] / "topics").rglob("*.yaml"):
+        text = path.read_text(encoding="utf-8")
+        assert format_text(text, CATALOGUE) == (text, [])
 
 
 @pytest.mark.parametrize(
@@ -135,7 +141,8 @@ def test_a_kafka_topic_keeps_its_values() -> None:
     ("config", "usual"),
     [
         ("retention.ms: -1", "retention.ms: -1"),
-        ("retention.ms: 36h", "retention.ms: 36h"),
+        ("retention.ms: '52w'", "retention.ms: 52w"),
+        ("retention.ms: 129600000", "retention.ms: 36h"),
         ("max.message.bytes: 1048576", "max.message.bytes: 1MiB"),
         ("min.insync.replicas: '2'", "min.insync.replicas: 2"),
         ("unclean.leader.election.enable: 'false'", "unclean.leader.election.enable: false"),
