@@ -10,7 +10,7 @@ from reconciler.api.connections import find_cluster
 from reconciler.api.planning import load_estate, plan_elections
 from reconciler.api.rendering import PlanFormat
 from reconciler.cli import options
-from reconciler.cli.plans import PlanFiles, Shown, choose_code, print_plans
+from reconciler.cli.plans import PlanFiles, Shown, choose_code, choose_output, print_plans
 from reconciler.cli.terminal import working
 
 
@@ -42,6 +42,7 @@ def command(
     """
     from reconciler.model.steps import steps_of
 
+    out, form = choose_output(out, form)
     files = None if out is None else PlanFiles(out, is_many=False)
     if files is not None:
         files.check()

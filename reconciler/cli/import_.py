@@ -34,7 +34,7 @@ _TOOLS = ("jikkou", "julie", "kafka-gitops", "strimzi", "topicctl")
 
 
 @click.command("import", cls=options.Command)
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH] DIR")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH] [DIR]")
 @click.option("--cluster", metavar="NAME", help="Write specs for what this cluster has.")
 @options.bootstrap_option
 @click.option(
@@ -83,13 +83,16 @@ def command(
 
     Topics that are already in DIR are kept: only differences are changed; comments and order
     stay. With --from, the files in PATH are converted instead. With --absent, requests to
-    delete topics are written instead, for a review to strike what must stay.
+    delete topics are written instead, for a review to strike what must stay. DIR defaults to
+    topics.
     """
+    if len(paths) == (1 if tool else 0):
+        paths = (*paths, options.default_estate())
     live = bool(bootstrap_servers or against or assignments or ignore or absent or owner)
     _check(paths, cluster, tool, live=live)
     if absent and (assignments or ignore or topic != "*"):
-        raise UsageError("--absent chooses topics itself; leave --topic, --ignore and "
-                         "--assignments out")  # fmt: skip
+        what = "--absent chooses topics itself"
+        raise UsageError(f"{what}; leave --topic, --ignore and --assignments out")
     estate = paths[-1]
     if tool is not None or cluster is None:  # `_check` guarantees that exactly one is None
         adoption = convert_files(str(tool), paths[0], estate)

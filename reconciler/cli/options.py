@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reconciler.cli.variables import Given, read_variables
+from reconciler.cli.variables import VARIABLES, Given, read_variables
 from reconciler.errors import SandboxError
 from reconciler.units import SECOND, UnitError, parse_duration, parse_size
 
@@ -153,6 +153,11 @@ def is_given(name: str) -> bool:
     return source is click.core.ParameterSource.COMMANDLINE
 
 
+def default_estate() -> Path:
+    """Return the directory of specs of a command that names none, as the arguments ESTATE do."""
+    return Path(os.environ.get(VARIABLES["ESTATE"]) or "topics")
+
+
 def choose_topics(explained: str) -> Callable[[F], F]:
     """Return the option that chooses topics by globs, which the command gets joined by commas."""
 
@@ -195,7 +200,7 @@ out_option = click.option(
     "--out",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Save the plan, for apply.",
+    help="Save the plan, for apply; - prints the file.",
 )
 against_option = click.option(
     "--against",

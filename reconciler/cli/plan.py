@@ -12,7 +12,14 @@ import click
 from reconciler.api.rendering import PlanFormat, draw_explanation, explain_topic, render_explanation
 from reconciler.cli import options
 from reconciler.cli.planning import Made, Planner, Wanted, load_planner, report_failures
-from reconciler.cli.plans import PlanFiles, Shown, choose_code, print_plans, write_whole
+from reconciler.cli.plans import (
+    PlanFiles,
+    Shown,
+    choose_code,
+    choose_output,
+    print_plans,
+    write_whole,
+)
 from reconciler.cli.terminal import screen_width, wants_colour
 from reconciler.errors import UsageError
 from reconciler.model.plan import is_chosen
@@ -55,7 +62,7 @@ if TYPE_CHECKING:
     "--out",
     metavar="FILE|DIR",
     type=click.Path(path_type=Path),
-    help="Save the plan; those of several clusters as DIR/NAME.json.",
+    help="Save the plan; those of several clusters as DIR/NAME.json; - prints the file.",
 )
 @click.option(
     "--explain",
@@ -120,6 +127,7 @@ def command(
         only,
     )
     wanted.check()
+    out, form = choose_output(out, form)
     _check_explain(explain, svg, form, wanted)
     files = None if out is None else PlanFiles(out, wanted.is_many)
     if files is not None:

@@ -10,7 +10,7 @@ import click
 from reconciler.api.planning import load_estate, plan_rebalance, read_for_moves
 from reconciler.api.rendering import PlanFormat
 from reconciler.cli import options
-from reconciler.cli.plans import check_out, offer_plan
+from reconciler.cli.plans import check_out, choose_output, offer_plan
 from reconciler.cli.terminal import working
 
 
@@ -77,6 +77,7 @@ def command(
 
     ESTATE has the connection settings, and allows this under `moves`. ESTATE defaults to topics.
     """
+    out, form = choose_output(out, form)
     check_out(out)
     loaded = load_estate(estate)
     plan = partial(

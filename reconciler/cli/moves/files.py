@@ -10,7 +10,7 @@ import click
 from reconciler.api.planning import load_estate, plan_rows, read_for_moves, read_rows
 from reconciler.api.rendering import PlanFormat, export_rows
 from reconciler.cli import options
-from reconciler.cli.plans import check_out, offer_plan, read_plan
+from reconciler.cli.plans import check_out, choose_output, offer_plan, read_plan
 from reconciler.cli.terminal import working
 from reconciler.errors import UsageError
 
@@ -56,6 +56,7 @@ def import_(
     Partitions that FILE does not name stay. Rows that the spec of their topic would change again
     are refused. `reconciler apply` makes the moves, throttled and safe to kill.
     """
+    out, form = choose_output(out, form)
     check_out(out)
     rows = read_rows(file)
     loaded = load_estate(estate)

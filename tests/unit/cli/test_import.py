@@ -176,8 +176,11 @@ def test_an_estate_that_cannot_be_read_is_left_alone(
     [
         ([], "say --cluster NAME to read a cluster, or --from TOOL"),
         (["a", "--cluster", "prod", "--from", "julie"], "say --cluster NAME"),
-        (["--cluster", "prod"], "0 paths given; write: reconciler import --cluster NAME DIR"),
-        (["a", "--from", "julie"], "1 path given; write: reconciler import --from TOOL PATH DIR"),
+        (
+            ["a", "b", "--cluster", "c"],
+            "2 paths given; write: reconciler import --cluster NAME DIR",
+        ),
+        (["--from", "julie"], "0 paths given; write: reconciler import --from TOOL PATH DIR"),
         (["a", "b", "--from", "julie", "--assignments"], "--from reads files only"),
         (["a", "./a", "--from", "julie"], "PATH and DIR are the same"),
         (["a", "b", "--from", "julie"], "there is no a; name a file or a directory"),
