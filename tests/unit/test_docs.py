@@ -74,19 +74,6 @@ def test_every_link_to_a_file_or_a_heading_leads_there(page: Path) -> None:
             assert anchor in anchors(target), f"{file}#{anchor}"
 
 
-@pytest.mark.parametrize("host", ["GitHub", "GitLab"])
-def test_whoever_follows_the_set_up_has_the_schema_of_every_spec(host: str) -> None:
-    page = (ROOT / "docs" / "ci.md").read_text()
-    steps = page.partition(f"\n## Set up {host} in ten minutes\n")[2].partition("\n## ")[0]
-    copied = set(re.findall(r"\.\./reconciler/(schemas/\S+)", steps))
-    for spec in (ROOT / "topics").glob("*.yaml"):
-        first = spec.read_text().partition("\n")[0]
-        named = first.removeprefix("# yaml-language-server: $schema=")
-        schema = (spec.parent / named).resolve()
-        assert schema.exists()
-        assert schema.relative_to(ROOT).as_posix() in copied
-
-
 def test_the_job_that_checks_what_apply_needs_runs_on_the_default_branch_only() -> None:
     page = (ROOT / "docs" / "ci.md").read_text()
     blocks = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PAGE = (ROOT / "docs" / "ci.md").read_text()
 BOTH = ("staging", "prod-eu")
+EXAMPLE = "topics/example.yaml"
 
 
 def read_blocks(heading: str, kind: str) -> list[str]:
@@ -46,37 +47,49 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def clone(tmp_path: Path, cluster: Cluster) -> Clone:
-    """A new repository next to a clone of reconciler, with the clusters.yaml of the page."""
+def clone(tmp_path: Path) -> Clone:
+    """A new repository, next to a clone of reconciler."""
     source = Clone(tmp_path / "reconciler")
     for part in (".github", ".ci", "schemas"):
         shutil.copytree(ROOT / part, source.directory / part)
     source.begin()
     clone = Clone(tmp_path / "shop")
-    (clone.directory / "topics").mkdir(parents=True)
-    (text,) = read_blocks("Before you begin", "yaml")
-    for key, value in describe_client(cluster).items():
-        text, found = re.subn(f"{re.escape(key)}: .*", f"{key}: {value}", text)
-        assert found == len(BOTH), key
-    clone.write("clusters.yaml", text)
+    clone.directory.mkdir()
+    clone.begin()
     return clone
 
 
-def run(clone: Clone, script: str) -> None:
-    subprocess.run(["/bin/bash", "-eu", "-c", script], cwd=clone.directory, check=True)
+def write(clone: Clone, heading: str, cluster: Cluster, environment: dict[str, str]) -> None:
+    """Run the first command of a set-up, and commit what it wrote but the first topic.
+
+    Both names are one cluster here, whose client is not that of the page.
+    """
+    command, *_ = read_blocks(heading, "sh")
+    script = ["/bin/bash", "-eu", "-c", command]
+    subprocess.run(script, cwd=clone.directory, env=environment, check=True)
+    clusters = clone.directory / "topics" / "clusters.yaml"
+    text = clusters.read_text()
+    for key, value in describe_client(cluster).items():
+        text, found = re.subn(f"{re.escape(key)}: .*", f'{key}: "{value}"', text)
+        assert found == len(BOTH), key
+    clusters.write_text(text)
+    (clone.directory / EXAMPLE).rename(clone.directory.parent / "example.yaml")
+    drop_queues(clone.directory)
+    clone.commit()
+    clone.merge()
 
 
 def set_up_github(
-    clone: Clone, host: GitHubHost, program: str, environment: dict[str, str]
+    clone: Clone, host: GitHubHost, program: str, cluster: Cluster, environment: dict[str, str]
 ) -> OnGitHub:
-    copying, creating, listing = read_blocks("Set up GitHub in ten minutes", "sh")
-    run(clone, copying)
+    heading = "Set up GitHub in ten minutes"
+    _, committing, creating, listing = read_blocks(heading, "sh")
+    write(clone, heading, cluster, environment)
+    assert f"git add --all ':!{EXAMPLE}'" in committing
     assert re.findall(r"in (.*); do$", creating, re.MULTILINE)[0].split() == [
         name for cluster in BOTH for name in (f"{cluster}-plan", cluster)
     ]
     assert """--body '["staging", "prod-eu"]'""" in listing
-    drop_queues(clone.directory)
-    clone.begin()
     runs = Act(program, clone, host, environment)
     source = Clone(clone.directory.parent / "reconciler")
     runs.stand_ins[f"OWNER/reconciler@{source.git('rev-parse', 'HEAD')}"] = source.directory
@@ -84,25 +97,15 @@ def set_up_github(
 
 
 def set_up_gitlab(
-    clone: Clone, host: GitLabHost, program: str, environment: dict[str, str]
+    clone: Clone, host: GitLabHost, program: str, cluster: Cluster, environment: dict[str, str]
 ) -> OnGitLab:
-    (copying,) = read_blocks("Set up GitLab in ten minutes", "sh")
-    run(clone, copying)
-    clone.begin()
+    write(clone, "Set up GitLab in ten minutes", cluster, environment)
+    pipeline = clone.directory / ".gitlab-ci.yml"
+    written = pipeline.read_text()
     local = GitLabLocal(program, clone, host, environment)
-    (text,) = read_blocks("Set up GitLab in ten minutes", "yaml")
-    named = r"project: platform/reconciler\n +ref: COMMIT\n +file: .ci/gitlab-ci.yml"
-    text, found = re.subn(named, "local: .ci/gitlab-ci.yml", text)
-    assert found == len(BOTH)
-    source = Clone(clone.directory.parent / "reconciler")
-    text, found = re.subn("commit: COMMIT", f"commit: {source.git('rev-parse', 'HEAD')}", text)
-    assert found == len(BOTH)
     address = "https://gitlab.example/platform/reconciler.git"
-    assert text.count(f"source: {address}\n") == len(BOTH)
-    local.serve(address, source.directory)
-    (clone.directory / ".ci").mkdir()
-    shutil.copy(ROOT / ".ci" / "gitlab-ci.yml", clone.directory / ".ci")
-    (clone.directory / ".gitlab-ci.yml").write_text(text)
+    local.serve(address, clone.directory.parent / "reconciler")
+    pipeline.write_text(written)
     clone.commit()
     local.publish()
     return OnGitLab(local, clone, BOTH)
@@ -116,13 +119,17 @@ def host(request: pytest.FixtureRequest) -> Iterator[CodeHost]:
 
 @pytest.fixture
 def pipelines(
-    clone: Clone, host: CodeHost, environment: dict[str, str], find_tool: Callable[[str], str]
+    clone: Clone,
+    host: CodeHost,
+    cluster: Cluster,
+    environment: dict[str, str],
+    find_tool: Callable[[str], str],
 ) -> Pipelines:
     if isinstance(host, GitHubHost):
-        return set_up_github(clone, host, find_tool("act"), environment)
+        return set_up_github(clone, host, find_tool("act"), cluster, environment)
     assert isinstance(host, GitLabHost)
     find_tool("rsync")
-    return set_up_gitlab(clone, host, find_tool("gitlab-ci-local"), environment)
+    return set_up_gitlab(clone, host, find_tool("gitlab-ci-local"), cluster, environment)
 
 
 def test_whoever_follows_the_page_plans_and_applies_a_topic(
@@ -134,9 +141,10 @@ def test_whoever_follows_the_page_plans_and_applies_a_topic(
     assert cluster.cluster_id in checked.text
     assert host.issues == {}
 
-    topic = read_blocks("Set up GitHub in ten minutes", "yaml")[-1]
+    (topic,) = read_blocks("Set up GitHub in ten minutes", "yaml")
     clone.git("switch", "--quiet", "--create", "request-12", "main")
-    clone.write("orders.yaml", topic)
+    (clone.directory.parent / "example.yaml").rename(clone.directory / EXAMPLE)
+    assert (clone.directory / EXAMPLE).read_text() == topic
     named = topic.splitlines()[0].rpartition("$schema=")[2]
     assert (clone.directory / "topics" / named).exists()
     request = host.open_request(12, clone.commit())
@@ -153,7 +161,7 @@ def test_whoever_follows_the_page_plans_and_applies_a_topic(
     assert merged.code == 0, merged.text
     assert "### Kafka apply on `staging`: done" in request.comments[2]["body"]
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-    assert len(admin.list_topics(timeout=15).topics["orders.events"].partitions) == 6
+    assert len(admin.list_topics(timeout=15).topics["example.events"].partitions) == 3
 
     pipelines.publish()
     night = pipelines.night()

@@ -62,6 +62,9 @@ def test_a_repository_has_what_its_requests_need(
     assert "staging is not read" in said
     assert 'gh variable set RECONCILER_CLUSTERS --body \'["staging", "prod"]\'' in said
     assert ask(capsys, "validate").endswith("all good\n")
+    for spec in (repository.root / "topics").glob("*.yaml"):
+        schema = spec.read_text().partition("$schema=")[2].partition("\n")[0]
+        assert (spec.parent / schema).resolve().is_file()
 
 
 def test_codeowners_is_what_the_command_owners_writes(
