@@ -17,7 +17,7 @@ from reconciler.errors import ClusterError, Finding, LockHeldError, keep_interru
 
 if TYPE_CHECKING:
     from reconciler.kafka.connection import Connection
-    from reconciler.kafka.lock import Waiting
+    from reconciler.kafka.lock import Holder, Waiting
     from reconciler.kafka.reader import KafkaReader
     from reconciler.model.plan import Plan
     from reconciler.run.ending import Applied
@@ -51,8 +51,8 @@ def apply_plan(
     Errors: RefusedPlanError, StalePlanError, LockHeldError and ClusterError, all of them before
     anything is written; AuditError with the ending, if the audit topic does not take the record.
     """
-    from reconciler.kafka.lock import GROUP, MOVES_GROUP
     from reconciler.kafka.reader import KafkaReader
+    from reconciler.model.rights import GROUP, MOVES_GROUP
     from reconciler.run.ending import end_run
 
     record = record or begin_record(plan)
@@ -109,15 +109,14 @@ def check_apply(
     Errors: UsageError for a cluster that the estate does not name; ClusterError with everything
     that is missing.
     """
-    from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, hold_lock
+    from reconciler.kafka.lock import hold_lock
     from reconciler.kafka.reader import KafkaReader
     from reconciler.kafka.writer import check_audit_topic
+    from reconciler.model.rights import GROUP, MOVES_GROUP
 
     specs = estate.topics_for(cluster)
     names = {spec.name for spec in specs if not spec.absent}
-    author = find_author()
-    since = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    holder = Holder(author.user, author.host, author.pid, since)
+    holder = name_holder()
     findings: list[Finding] = []
     with open_connection(estate, cluster, bootstrap_servers) as connection:
         connection.client()
@@ -144,6 +143,15 @@ def check_apply(
                 findings += error.findings
     if findings:
         raise ClusterError(list(dict.fromkeys(findings)))
+
+
+def name_holder() -> Holder:
+    """Return the name under which this run holds a lock, if it is not for a plan."""
+    from reconciler.kafka.lock import Holder
+
+    author = find_author()
+    since = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return Holder(author.user, author.host, author.pid, since)
 
 
 def _check_rights(plan: Plan, reader: KafkaReader) -> None:

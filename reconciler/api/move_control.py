@@ -157,7 +157,8 @@ class MoveControl:
             yield Unlocked()
             return
         from reconciler.api.authors import find_author
-        from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, hold_lock
+        from reconciler.kafka.lock import Holder, hold_lock
+        from reconciler.model.rights import GROUP, MOVES_GROUP
 
         author = find_author()
         since = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -46,6 +46,7 @@ VERBS = MappingProxyType(
         "health": "Show what is wrong with a cluster, by name.",
         "snapshot": "Save a cluster's state as a file to plan on.",
         "simulate": "Show what placement would do, without a cluster.",
+        "grants": "Print the rights that plan and apply need, or check an account.",
         "watch": "Plan again and again, and serve metrics.",
         "fleet": "Collect, plan and audit every cluster, on Spark.",
         "sandbox": "Run a throwaway Kafka cluster on this machine.",

@@ -102,6 +102,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "reconciler health --cluster prod-eu --against prod-eu.snapshot.json",
         ),
         "snapshot": ("reconciler snapshot --cluster prod-eu --out prod-eu.snapshot.json",),
+        "grants": (
+            "reconciler grants --cluster prod-eu",
+            "reconciler grants --cluster prod-eu --format terraform > grants.tf",
+            "reconciler grants --cluster prod-eu --account applier --check",
+        ),
         "simulate": (
             "reconciler simulate --brokers 6 --racks 3 --topic a=12x3 --lose-rack rack0",
             "reconciler simulate --against prod-eu.json --add-brokers 2 --rebalance",

@@ -194,7 +194,7 @@ def _find_plans(place: Path | None, runs: list[Run]) -> Mapping[str, tuple[Path,
         return {}
     from reconciler.planfile.codec import fingerprint_plan
 
-    found = {}
+    found: dict[str, tuple[Path, Plan]] = {}
     for file, plan in _read_plans(place):
         fingerprint = fingerprint_plan(plan)
         if fingerprint in wanted:

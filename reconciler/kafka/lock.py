@@ -21,6 +21,7 @@ from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import UntranslatableError
 from reconciler.kafka.rights import missing_on_group
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client
+from reconciler.model.rights import GROUP, MOVES_GROUP
 from reconciler.run.ports import Lease
 from reconciler.units import SECOND, format_duration
 
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
     from kafka.errors import KafkaError
 
     from reconciler.kafka.group import GroupClient, Member, Membership
-
-GROUP = "reconciler-apply"
-"""The lock of apply: whoever holds it may write."""
-
-MOVES_GROUP = "reconciler-moves"
-"""The lock of moves: a run of moves holds it for hours, and the lock of apply only while it writes.
-"""
 
 KIND = "reconciler"
 SESSION_MS = 10_000  # within the default limits of brokers: 6 s to 30 min

@@ -6,6 +6,7 @@ plan would create it. So topics that are missing there are requested by name.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 
@@ -23,39 +24,27 @@ from reconciler.errors import ClusterError, Finding
 from reconciler.kafka.configs import read_broker_configs
 from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import DENIED, error_of
+from reconciler.model.rights import BRINGS, Operation, ResourceKind, Task, list_operations
 
 NO_TOPIC = "reconciler.visibility-check"  # hidden if and only if some topics may be
 NAMES_SHOWN = 3
 BATCH = 1_000
 
-# The operations of a topic that apply needs, as kafka-acls calls them.
-_APPLY: Mapping[AclOperation, str] = {
-    AclOperation.DESCRIBE: "Describe",
-    AclOperation.DESCRIBE_CONFIGS: "DescribeConfigs",
-    AclOperation.ALTER: "Alter",
-    AclOperation.ALTER_CONFIGS: "AlterConfigs",
-}
 
+def _list_needed(task: Task, kind: ResourceKind) -> dict[AclOperation, str]:
+    """Return the operations that a run of apply needs on a kind of resource, and their names."""
+    return {AclOperation[each.name]: str(each) for each in list_operations(task, kind)}
+
+
+# The operations of a topic that apply needs, but for Create, which no existing topic shows.
+_APPLY = _list_needed(Task.APPLY, ResourceKind.TOPIC)
+del _APPLY[AclOperation.CREATE]
 # What a run of moves needs, on the cluster and on each topic. Alter on a topic is not enough to
 # reassign its partitions.
-_MOVES: Mapping[AclOperation, str] = {
-    AclOperation.DESCRIBE: "Describe",
-    AclOperation.ALTER: "Alter",
-    AclOperation.DESCRIBE_CONFIGS: "DescribeConfigs",
-    AclOperation.ALTER_CONFIGS: "AlterConfigs",
-}
-_MOVE_TOPIC: Mapping[AclOperation, str] = {
-    AclOperation.DESCRIBE: "Describe",
-    AclOperation.DESCRIBE_CONFIGS: "DescribeConfigs",
-    AclOperation.ALTER_CONFIGS: "AlterConfigs",
-}
+_MOVES = _list_needed(Task.MOVES, ResourceKind.CLUSTER)
+_MOVE_TOPIC = _list_needed(Task.MOVES, ResourceKind.TOPIC)
+_DELETE = _list_needed(Task.DELETE, ResourceKind.TOPIC)
 
-# For brokers, one right may include another: if both are missing, the sufficient one is reported.
-_BRINGS: Mapping[str, str] = {
-    "Alter": "Describe",
-    "Delete": "Describe",
-    "AlterConfigs": "DescribeConfigs",
-}
 _FOR_APPLY: Mapping[str, str] = {"Describe": "Alter", "DescribeConfigs": "AlterConfigs"}
 
 
@@ -121,13 +110,13 @@ def check_cluster_rights(connection: Connection, *, elects: bool = False) -> Non
     if elects:  # Alter brings Describe
         needed = {AclOperation.ALTER: "Alter"}
     what = f"asking for rights on {connection.entry.name}"
-    held = connection.ask(lambda client: _list_held(client)[1], what)
+    held = connection.ask(lambda client: list_held(client)[1], what)
     findings = [name_missing(connection, right, ()) for right in _list_missing(needed, held)]
     if findings:
         raise ClusterError(findings)
 
 
-def _list_held(client: AdminClient) -> tuple[list[int], Collection[Enum]]:
+def list_held(client: AdminClient) -> tuple[list[int], Collection[Enum]]:
     """List the brokers, and the operations that the account may do on the cluster.
 
     Without Describe on the cluster the operations are not shown: none counts as allowed.
@@ -142,14 +131,8 @@ def _list_missing(needed: Mapping[AclOperation, str], held: Collection[Enum]) ->
     """List the needed rights that are missing, without those that another of them brings."""
     # Brokers answer with every operation that holds, implied ones included.
     rights = [right for operation, right in needed.items() if operation not in held]
-    brought = {_BRINGS.get(right) for right in rights}
+    brought = {BRINGS.get(Operation(right)) for right in rights}
     return [right for right in rights if right not in brought]
-
-
-_DELETE: Mapping[AclOperation, str] = {
-    AclOperation.DESCRIBE: "Describe",
-    AclOperation.DELETE: "Delete",
-}
 
 
 def check_apply_rights(
@@ -182,7 +165,7 @@ def _find_immovable(
     client: AdminClient, names: Collection[str]
 ) -> tuple[list[str], Mapping[str, Collection[str]]]:
     """Return the rights that lack for moves: on the cluster, and on topics by right."""
-    brokers, held = _list_held(client)
+    brokers, held = list_held(client)
     on_cluster = _list_missing(_MOVES, held)
     # Where a right to describe lacks, brokers show no rights. Then an answer about configs is all
     # there is to tell whether AlterConfigs lacks as well, since that brings DescribeConfigs.
@@ -230,12 +213,12 @@ def _find_lacking(
     # Alter is needed in any case, and brings Describe.
     lacking.setdefault("Alter", []).extend(hidden)
     lacking.setdefault("AlterConfigs", []).extend(find_hidden_configs(client, hidden))
-    if denied := _find_uncreatable(client, absent):
+    if denied := find_uncreatable(client, absent):
         lacking["Create"] = denied
     return lacking
 
 
-def _find_uncreatable(client: AdminClient, names: Collection[str]) -> list[str]:
+def find_uncreatable(client: AdminClient, names: Collection[str]) -> list[str]:
     """Return the topics that the account may not create, by asking without creating any."""
     denied = []
     for start in range(0, len(names), BATCH):
@@ -290,7 +273,7 @@ def name_missing(connection: Connection, right: str, topics: Collection[str]) ->
     if len(names) > NAMES_SHOWN:
         shown += f" and {len(names) - NAMES_SHOWN} more"
     what = f"the account lacks {right} on {shown} of {connection.entry.name}"
-    way_out = f"grant it: {grant} --topic {names[0]}"
+    way_out = f"grant it: {grant} --topic {shlex.quote(names[0])}"
     if right in _FOR_APPLY:
         way_out += f", or for apply {_FOR_APPLY[right]}, which brings {right}"
     return Finding("cluster-rights", what, way_out)

@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AclOperation, AdminClient, ClusterMetadata
 
-from reconciler.kafka import lock
 from reconciler.kafka.connection import PAUSES_S, REQUEST_S, Connection
 from reconciler.kafka.errors import UntranslatableError, error_of, may_pass, name_error
+from reconciler.kafka.lock import KIND
 from reconciler.kafka.metadata import read_metadata
 from reconciler.kafka.offsets import Offsets, read_offsets
 from reconciler.kafka.rights import is_denial
@@ -31,6 +31,7 @@ from reconciler.kafka.second_client import (
     describe_error,
 )
 from reconciler.model.cluster import TopicUsage
+from reconciler.model.rights import GROUP
 
 
 def read_usage(connection: Connection, names: Collection[str]) -> dict[str, TopicUsage]:
@@ -135,7 +136,7 @@ def find_groups(
         group
         for group in listed
         if group.get("group_state") not in _IDLE
-        and (group["group_id"], group["protocol_type"]) != (lock.GROUP, lock.KIND)
+        and (group["group_id"], group["protocol_type"]) != (GROUP, KIND)
     ]
     for group in active:
         name, state = group["group_id"], group.get("group_state")

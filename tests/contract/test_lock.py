@@ -37,9 +37,10 @@ from reconciler.errors import Finding, LockHeldError, LockLostError
 from reconciler.kafka import group
 from reconciler.kafka.connection import connect
 from reconciler.kafka.group import GroupClient, Member, MemberDescription
-from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, Waiting, hold_lock
+from reconciler.kafka.lock import Holder, Waiting, hold_lock
 from reconciler.kafka.mover import KafkaMover
 from reconciler.model.plan import Plan
+from reconciler.model.rights import GROUP, MOVES_GROUP
 from reconciler.model.steps import CreateTopic, has_steps
 from reconciler.run.events import StepAnswered
 from reconciler.sandbox.cluster import Cluster, start_cluster

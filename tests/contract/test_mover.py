@@ -28,13 +28,14 @@ from proxy import Loss, failing_network
 from reconciler.errors import ClusterError
 from reconciler.kafka.configs import CORDONED
 from reconciler.kafka.connection import connect
-from reconciler.kafka.lock import MOVES_GROUP, Holder, hold_lock
+from reconciler.kafka.lock import Holder, hold_lock
 from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter
 from reconciler.model.cluster import Place, RateSource, Replicas, ThrottleList, ThrottleSide
 from reconciler.model.moves import MIN_INSYNC, PartitionState
 from reconciler.model.outcomes import AnswerKind
+from reconciler.model.rights import MOVES_GROUP
 from reconciler.model.steps import DeleteTopic, ExpandTopic
 from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.spec.clusters import ClusterEntry

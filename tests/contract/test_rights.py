@@ -33,12 +33,13 @@ from reconciler.api.planning import load_estate
 from reconciler.errors import ClusterError, LockHeldError, Severity
 from reconciler.kafka.audit import read_audit_topic
 from reconciler.kafka.connection import Connection, connect
-from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, hold_lock
+from reconciler.kafka.lock import Holder, hold_lock
 from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter, check_audit_topic, write_audit_record
 from reconciler.model.cluster import ClusterState, ThrottleSide, TopicState
 from reconciler.model.outcomes import AnswerKind
+from reconciler.model.rights import GROUP, MOVES_GROUP
 from reconciler.model.steps import (
     ConfigureTopic,
     CreateTopic,

@@ -17,12 +17,13 @@ from terminal import Terminal
 
 from reconciler.api.authors import find_author
 from reconciler.api.move_control import Locking, control_moves
-from reconciler.kafka.lock import MOVES_GROUP, Holder, hold_lock
+from reconciler.kafka.lock import Holder, hold_lock
 from reconciler.kafka.reader import KafkaReader
 from reconciler.model.cluster import EMPTY, Place, Replicas, ThrottleSide
 from reconciler.model.moves import MIN_INSYNC, UNLIMITED, DefaultRate, MovePolicy, PlannedMoves
 from reconciler.model.outcomes import AnswerKind
 from reconciler.model.plan import Plan, PlannedTopic, TopicImage
+from reconciler.model.rights import MOVES_GROUP
 from reconciler.planfile.codec import encode_plan
 from reconciler.sandbox.cluster import Cluster
 

@@ -54,15 +54,15 @@ DOORS = {
         page.gather page.html session source.kafka_metadata source.spec_tree tables tracing
         trouble""",
     "inventory": "brokers configs description groups inventory topics",
-    "kafka": "audit connection lock mover moves reader writer",
+    "kafka": "audit connection grants lock mover moves reader writer",
     "moves": """decisions elections plan progress reassignments rebalance running.cancel
         running.interventions running.run throttles""",
     "placement": """bounds given_rows kafka_placement loss measure moving.check moving.moves
         moving.problem problem strategies weigh""",
     "sandbox": "cluster control jars launch paths record request",
     "scaffold": "adoption answers checks repository tasks",
-    "show": """description explain.matrix explain.picture explain.text fields github gradual health
-        history inventory markdown.marks markdown.page moves_in_flight text view wording""",
+    "show": """description explain.matrix explain.picture explain.text fields github gradual grants
+        health history inventory markdown.marks markdown.page moves_in_flight text view wording""",
 }
 """The modules of a package that other packages may import. The others are private to it."""
 

@@ -1,0 +1,149 @@
+"""`reconciler grants`: the rights that plan and apply need, and what an account lacks of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli import options
+from reconciler.cli.terminal import choose_paint, fold_width, print_note, working
+from reconciler.errors import UsageError
+
+if TYPE_CHECKING:
+    from reconciler.model.rights import Account, Right, Task
+    from reconciler.show.grants import GrantsFormat
+    from reconciler.spec.clusters import ClusterEntry
+    from reconciler.spec.estate import Estate
+
+TASKS = ("plan", "apply", "audit", "delete", "elect", "moves")
+ACCOUNTS = ("planner", "applier")
+
+
+@click.command(cls=options.Command)
+@options.estate_argument
+@options.cluster_option
+@options.bootstrap_option
+@click.option(
+    "--for",
+    "tasks",
+    multiple=True,
+    type=click.Choice(TASKS),
+    help="What the accounts are for; repeatable.  [what clusters.yaml allows]",
+)
+@click.option("--account", type=click.Choice(ACCOUNTS), help="Only this one.  [both]")
+@click.option(
+    "--planner",
+    default="User:planner",
+    show_default=True,
+    metavar="PRINCIPAL",
+    help="The account that reads, for plans.",
+)
+@click.option(
+    "--applier",
+    default="User:applier",
+    show_default=True,
+    metavar="PRINCIPAL",
+    help="The account that writes, for applies.",
+)
+@click.option("--prefix", metavar="TEXT", help="Only topics whose names begin so.  [all topics]")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["acls", "terraform", "strimzi"]),
+    default="acls",
+    show_default=True,
+    help="Commands of kafka-acls, kafka_acl of Mongey's provider, or Strimzi's KafkaUser.",
+)
+@click.option("--check", is_flag=True, help="Say what the account of this run lacks instead.")
+def command(
+    *,
+    estate: Path,
+    cluster: str,
+    bootstrap_servers: str | None,
+    tasks: tuple[str, ...],
+    account: str | None,
+    planner: str,
+    applier: str,
+    prefix: str | None,
+    form: GrantsFormat,
+    check: bool,
+) -> int:
+    """Print the smallest rights of the two accounts, or check those of one.
+
+    The account that plans in a pull request reads, and the one that applies after the merge writes.
+    --check connects as the account of clusters.yaml and changes nothing: it exits 1 if a right
+    lacks. With --account it asks only for the rights of that one. ESTATE defaults to topics.
+    """
+    from reconciler.api.connections import find_cluster
+    from reconciler.api.grants import choose_tasks
+    from reconciler.api.planning import load_estate
+    from reconciler.model.rights import Account, Task
+
+    loaded = load_estate(estate)
+    entry = find_cluster(loaded, cluster)
+    wanted = tuple(map(Task, dict.fromkeys(tasks))) or choose_tasks(entry)
+    if Task.AUDIT in wanted and entry.audit_topic is None:
+        raise UsageError(f"--for audit: {cluster} has no audit_topic in clusters.yaml")
+    accounts = [Account(account)] if account else list(Account)
+    if check:
+        return _check(loaded, entry, wanted, accounts, prefix, bootstrap_servers)
+    from reconciler.model.rights import list_rights, reduce_rights
+    from reconciler.show.grants import render_grants
+
+    names = {Account.PLANNER: _read_principal(planner), Account.APPLIER: _read_principal(applier)}
+    rights: dict[str, tuple[Right, ...]] = {}
+    for one in accounts:
+        needed = list_rights(one, wanted, audit_topic=entry.audit_topic, prefix=prefix)
+        # One principal may be both accounts.
+        rights[names[one]] = reduce_rights((*rights.get(names[one], ()), *needed))
+    servers = bootstrap_servers or entry.client.get("bootstrap.servers") or "HOST:PORT"
+    click.echo(render_grants(form, rights, cluster=cluster, servers=servers), nl=False)
+    return 0
+
+
+def _check(
+    loaded: Estate,
+    entry: ClusterEntry,
+    tasks: Sequence[Task],
+    accounts: Sequence[Account],
+    prefix: str | None,
+    bootstrap_servers: str | None,
+) -> int:
+    """Print what the account of this run lacks. Returns: 1 if it lacks something."""
+    from reconciler.api.grants import check_grants
+    from reconciler.model.rights import list_rights
+    from reconciler.show.grants import render_check
+
+    missing = False
+    for account in accounts:
+        needed = {
+            task: rights
+            for task in tasks
+            if (
+                rights := list_rights(account, [task], audit_topic=entry.audit_topic, prefix=prefix)
+            )
+        }
+        with working(f"reading {entry.name}"):
+            found = check_grants(loaded, entry.name, needed, bootstrap_servers=bootstrap_servers)
+        on_stdout = choose_paint(sys.stdout)
+        title = f"as the {account}"
+        click.echo(
+            render_check(entry.name, title, found, on_stdout, fold_width()),
+            nl=account is not accounts[-1],
+            color=on_stdout.wanted,
+        )
+        missing = missing or any(held.lacking for held in found.values())
+    if missing:
+        print_note("reconciler grants, without --check, prints what grants these rights")
+    return int(missing)
+
+
+def _read_principal(text: str) -> str:
+    """Read a principal; a name alone is a user. Errors: UsageError."""
+    if not text.isprintable() or not text.partition(":")[2 if ":" in text else 0]:
+        raise UsageError(f"{text!r} is not a principal; write one as in User:planner")
+    return text if ":" in text else f"User:{text}"
