@@ -175,6 +175,10 @@ class HoldingAnswer(_Answer):
     size: SizeAnswer
 
 
+Holdings = list[HoldingAnswer]
+"""What `fleet lake list` prints."""
+
+
 def build_schema(answer: Any, title: str) -> dict[str, Any]:
     """Return the JSON Schema of an answer."""
     schema = TypeAdapter(answer).json_schema(mode="serialization")

@@ -100,7 +100,7 @@ def command(
         topics=topic,
         since=start,
         plan=plan,
-        cluster=cluster if journal is not None else None,
+        cluster=cluster if journal is not None and options.is_given("cluster") else None,
     )
     shown = found[: 1 if last else show]
     saved = _find_plans(plans or (journal.parent if journal is not None else None), shown)
@@ -136,7 +136,7 @@ def _read(
     from reconciler.api.history import read_audit_runs, read_journal_runs
 
     if journal is not None:
-        if bootstrap_servers is not None:
+        if options.is_given("bootstrap_servers"):
             raise UsageError("--journal reads a file; leave out --bootstrap-servers")
         return f"journal {journal}", read_journal_runs(journal)
     if cluster is None:

@@ -65,7 +65,7 @@ def _keep_level(level: int, ctx: click.Context, _param: click.Parameter, value: 
         ctx.meta[_LEVEL] = min(level, ctx.meta.get(_LEVEL, level))
 
 
-class _Named(click.ParamType):
+class _Named(click.ParamType):  # type: ignore[type-arg]  # generic in newer ones
     """Text that a shell completes from the names of the estate."""
 
     name = "text"

@@ -157,9 +157,7 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
         "fleet-plan": _fleet(lambda a: a.build_fleet_plan()),
         "fleet-audit": _fleet(lambda a: a.build_fleet_audit()),
         "fleet-history": _fleet(lambda a: a.build_fleet_history()),
-        "fleet-lake": _answer(
-            lambda a: a.build_schema(list[a.HoldingAnswer], "The collections of a lake")
-        ),
+        "fleet-lake": _answer(lambda a: a.build_schema(a.Holdings, "The collections of a lake")),
     }
 )
 """Every format by name. schemas/ holds each as `<name>.schema.json`."""

@@ -14,9 +14,9 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from reconciler.errors import Finding, Severity
-from reconciler.kafka import lock
 from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import UntranslatableError, error_of, name_error
+from reconciler.kafka.lock import KIND
 from reconciler.kafka.metadata import read_metadata
 from reconciler.kafka.offsets import END, read_offsets
 from reconciler.kafka.rights import is_denial
@@ -30,6 +30,7 @@ from reconciler.kafka.usage import (
 )
 from reconciler.model.cluster import Place
 from reconciler.model.groups import Group, GroupMember, GroupsReading
+from reconciler.model.rights import GROUP
 
 _COMMITS = ("classic", "consumer", "streams")
 _READ_BY = "neither client has the request that shows what it reads"
@@ -91,7 +92,7 @@ def _ask_for_groups(client: Any) -> _Found:
     """List all groups, and their committed offsets."""
     found = _Found()
     for each in client.list_groups():
-        if (each["group_id"], each["protocol_type"]) == (lock.GROUP, lock.KIND):
+        if (each["group_id"], each["protocol_type"]) == (GROUP, KIND):
             continue
         kind = (each.get("group_type") or "classic").lower()
         unseen = "" if has_known_kind(each) else _READ_BY

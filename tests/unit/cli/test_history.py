@@ -112,6 +112,17 @@ def test_a_commit_that_is_not_here_has_no_subject(
     assert not Path("x").exists()
 
 
+def test_a_variable_chooses_nothing_from_a_journal(
+    journal: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RECONCILER_CLUSTER", "other")
+    monkeypatch.setenv("RECONCILER_BOOTSTRAP_SERVERS", "broker-1:9092")
+    assert run(["history", "--journal", str(journal)]) == 0
+    assert " · 1 run · " in capsys.readouterr().out
+    assert run(["history", "--journal", str(journal), "--cluster", "other"]) == 0
+    assert " · no run · " in capsys.readouterr().out
+
+
 def test_no_run_says_so(journal: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["history", "--journal", str(journal), "--topic", "nothing.*"]) == 0
     told = capsys.readouterr()
