@@ -42,15 +42,20 @@ def adopt_cluster(
     `path` may hold an estate: its topics are kept and amended. `against` names a snapshot to read
     instead of the cluster. `ignore` leaves topics out and adds them to `ignore` of clusters.yaml.
     `owner` becomes that of every chosen topic without one.
-    Errors: as `load_estate` and `take_snapshot`; UsageError if the cluster's address is unknown.
+    Errors: as `load_estate` and `take_snapshot`; UsageError if the cluster's address is unknown, or
+    for a glob of `topics` that no live topic matches.
     """
     from reconciler.adopt.live import AdoptionRequest, adopt_topics
+    from reconciler.model.plan import list_unmatched
 
     request = AdoptionRequest(
         cluster, topics, assignments, bootstrap_servers, ignore=tuple(ignore), owner=owner
     )
     draft = _open_draft(Path(path))
-    return adopt_topics(draft, _read_state(draft, cluster, bootstrap_servers, against), request)
+    state = _read_state(draft, cluster, bootstrap_servers, against)
+    if topics != "*" and (unmatched := list_unmatched(state.topics, topics)):
+        raise UsageError(f"no live topic of {cluster} matches --topic {unmatched[0]!r}")
+    return adopt_topics(draft, state, request)
 
 
 def adopt_leftovers(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from reconciler.cli.sandbox import StartProgress
 from reconciler.cli.terminal import print_note, wants_colour, working
 from reconciler.errors import RefusedPlanError, UsageError
 from reconciler.model.cluster import ClusterState
-from reconciler.model.plan import Plan, is_chosen
+from reconciler.model.plan import Plan, is_chosen, list_unmatched
 from reconciler.spec.clusters import ClusterEntry
 
 if TYPE_CHECKING:
@@ -138,10 +138,17 @@ def _take_saved(
     plan = read_plan(source)
     if cluster not in (None, plan.cluster):
         raise UsageError(f"the plan is for {plan.cluster}, not for {cluster}")
+    _check_glob([topic.name for topic in plan.topics], glob, f"of the plan {source}")
     chosen = tuple(topic for topic in plan.topics if is_chosen(topic.name, glob))
     entry = load_estate(estate).clusters.get(plan.cluster) if estate.is_dir() else None
     state = read_snapshot(against) if against else None
     return Occasion(replace(plan, topics=chosen), state, entry)
+
+
+def _check_glob(names: Collection[str], glob: str, which: str) -> None:
+    """Refuse a glob without a match: a rehearsal of nothing would look like a success."""
+    if glob != "*" and (unmatched := list_unmatched(names, glob)):
+        raise UsageError(f"no topic {which} matches --topic {unmatched[0]!r}")
 
 
 def _plan_afresh(
@@ -152,6 +159,8 @@ def _plan_afresh(
         raise UsageError("name the cluster: --cluster NAME")
     loaded = load_estate(source)
     entry = find_cluster(loaded, cluster)
+    names = [spec.name for spec in loaded.topics_for(cluster)]
+    _check_glob(names, glob, f"that goes to {cluster}")
     if against is not None:
         state = read_snapshot(against)
     else:
