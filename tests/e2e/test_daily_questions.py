@@ -19,7 +19,14 @@ from typing import Any
 import pytest
 from command import RECONCILER, Ran, run_here
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    ClusterMetadata,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 from kafka.admin import KafkaAdminClient
 from lab import set_config, wait_for
 from terminal import Terminal
@@ -90,7 +97,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Questions]:
         questions = Questions(cluster, directory)
         new = [
             NewTopic("orders.events", 4, 3, config=OVERRIDES),
-            NewTopic("stray", 2, 1),
+            NewTopic("stray", 2, replica_assignment=[[3], [1]]),
             NewTopic("old.exports", 1, 3),
         ]
         for created in questions.admin.create_topics(new).values():
@@ -188,6 +195,17 @@ def test_which_broker_holds_how_much_and_which_partition_is_hot(asked: Questions
     assert "a hot key?" in screen
 
 
+def test_who_writes_in_transactions(asked: Questions) -> None:
+    settings = {"bootstrap.servers": asked.servers, "transactional.id": "mover", "log_level": 0}
+    producer = Producer(settings)
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce("stray", b"once")
+    producer.commit_transaction(30)
+    told = asked.ask("describe", "stray")["about"]["producers"]
+    assert told == {"count": 1, "transactional": ["mover"], "unseen": ""}
+
+
 def test_the_configs_that_are_set_on_a_broker(asked: Questions) -> None:
     told = asked.ask("describe", "broker", "1")["about"]
     found = {each["key"]: (each["value"], each["origin"]) for each in told["configs"]}
@@ -198,7 +216,7 @@ def test_the_configs_that_are_set_on_a_broker(asked: Questions) -> None:
 def test_under_replicated_and_offline_partitions_in_an_outage(asked: Questions) -> None:
     asked.cluster.stop_broker(3)
     try:
-        wait_for(lambda: 3 not in asked.admin.list_topics(timeout=15).brokers, 60)
+        wait_for(lambda: has_settled(asked.admin.list_topics(timeout=15)), 60)
         told = asked.ask("get", "partitions", "--unhealthy")["partitions"]
         shown = asked.admin.list_topics(timeout=15).topics
         expected = {
@@ -273,6 +291,12 @@ def test_programs_watch_a_line_for_each_reading(asked: Questions) -> None:
         running.send_signal(signal.SIGINT)
         assert running.wait(60) == 130
     assert [len(each["brokers"]) for each in readings] == [3, 3]
+
+
+def has_settled(shown: ClusterMetadata) -> bool:
+    """Return whether brokers show of each partition on broker 3 what its end did to it."""
+    partitions = [each for topic in shown.topics.values() for each in topic.partitions.values()]
+    return all(each.leader < 0 or 3 not in each.isrs for each in partitions)
 
 
 def read_sizes(asked: Questions, broker: int) -> dict[tuple[str, int], int]:
