@@ -30,7 +30,7 @@ def test_the_glossary_says_what_a_word_means_and_where_it_appears() -> None:
     page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     for risk in Risk:
         if risk is not Risk.NONE:
-            assert f"| `{risk}` | plan: `risk`, topic: `acknowledge` |" in page
+            assert f"| `{risk}` | describe: `risk`, plan: `risk`, topic: `acknowledge` |" in page
     assert re.search(
         r"^\| risk \| A possible cost of a change.*lake: `changes.risks`", page, re.MULTILINE
     )
