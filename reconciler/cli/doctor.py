@@ -14,14 +14,13 @@ import click
 from reconciler.cli.options import Command
 from reconciler.cli.terminal import fold_to_screen, paint, print_error, working
 from reconciler.errors import ClusterError, CodeHostError
-from reconciler.scaffold.answers import Host
+from reconciler.scaffold.answers import Answers, Host
 from reconciler.scaffold.checks import Check, HostSetup, Seen, check_files, check_host
 from reconciler.scaffold.tasks import list_environments
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from reconciler.cli.repositories import Repository
-    from reconciler.scaffold.answers import Answers
     from reconciler.spec.estate import Estate
 
 _COLOURS = {Seen.OK: "green", Seen.MISSING: "red", Seen.UNSEEN: "yellow"}

@@ -14,6 +14,7 @@ from reconciler.cli.git import Checkout, GitError
 from reconciler.cli.owners import render_code_owners
 from reconciler.cli.schema import render_schema
 from reconciler.errors import UsageError
+from reconciler.model.cluster import ClusterState
 from reconciler.scaffold.answers import Answers, ClusterAnswer, CommitPin, Host, Pin, read_pin
 from reconciler.scaffold.repository import (
     ESTATE,
@@ -30,7 +31,6 @@ from reconciler.scaffold.tasks import EXAMPLE_PATH, Begun, find_owners_file, lis
 from reconciler.spec.documents import CLUSTERS_FILES
 
 if TYPE_CHECKING:
-    from reconciler.model.cluster import ClusterState
     from reconciler.scaffold.adoption import NewEstate
     from reconciler.spec.estate import Estate
 

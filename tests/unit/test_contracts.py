@@ -43,7 +43,7 @@ BORROWED = ("cli.show", "from reconciler.cli.plans import Plan", "reconciler.cli
 """The same for a name that is imported from a module which does not define it."""
 
 DOORS = {
-    "adopt": "baseline clusters convert desired draft formatting live spelling",
+    "adopt": "baseline clusters convert desired draft formatting leftovers live spelling",
     "apply": "engine kinds",
     "changes": "deletions due gradual outdated plan topics",
     "cli": "",

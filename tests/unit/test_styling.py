@@ -94,7 +94,7 @@ def find_colours(tree: ast.AST) -> Iterator[int]:
                 yield node.lineno
             case ast.Attribute(value=ast.Name(id="click"), attr="style" | "secho" | "unstyle"):
                 yield node.lineno
-            case ast.ImportFrom(module=str(module)) if module.startswith("click"):
+            case ast.ImportFrom(module="click" | "click.termui"):
                 yield node.lineno
 
 

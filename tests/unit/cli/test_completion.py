@@ -83,7 +83,7 @@ def test_an_estate_with_errors_completes_nothing(estate: Path) -> None:
 @pytest.mark.parametrize("words", COMMANDS)
 def test_every_option_that_names_a_cluster_is_completed(words: str) -> None:
     for each in COMMANDS[words].params:
-        if "--cluster" in each.opts:
+        if "--cluster" in each.opts and each.name != "clusters":  # init names new ones
             assert isinstance(each.type, _Named)
 
 

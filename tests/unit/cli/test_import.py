@@ -534,6 +534,6 @@ def test_a_claim_names_a_live_topic_and_a_valid_owner(
     snapshot: str, estate: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert adopt(snapshot, estate, "--topic", "gone", "--owner", "shop-team") == 64
-    assert "no live topic of prod that a spec can describe is chosen" in capsys.readouterr().err
+    assert "no live topic of prod matches --topic 'gone'" in capsys.readouterr().err
     assert adopt(snapshot, estate, "--topic", "mixed", "--owner", "sh\u00f6p") == 64
     assert "use only ASCII letters" in capsys.readouterr().err

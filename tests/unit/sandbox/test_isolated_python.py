@@ -33,7 +33,10 @@ def test_a_child_does_not_import_from_the_working_directory(flag: str, tmp_path:
 
 
 def test_every_child_begins_like_that() -> None:
-    """Spark starts the others: `isolated_workers` and its settings are for them."""
+    """Spark starts the others: `isolated_workers` and its settings are for them.
+
+    The line of uv is only shown: a person runs it.
+    """
     used = [
         (path.name, line.strip())
         for path in sorted(ROOT.rglob("*.py"))
@@ -41,6 +44,7 @@ def test_every_child_begins_like_that() -> None:
         if re.search(r"sys\.executable|_executable\b", line)
     ]
     assert used == [
+        ("errors.py", 'command = ["uv", "pip", "install", "--python", sys.executable]'),
         ("runtime.py", 'os.environ.setdefault("PYSPARK_PYTHON", sys.executable)'),
         ("standalone.py", '"PYSPARK_PYTHON": sys.executable,'),
         ("paths.py", 'return [sys.executable, "-I" if sys.flags.isolated else "-P"]'),

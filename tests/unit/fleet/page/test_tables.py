@@ -149,9 +149,9 @@ SHOWN = {
         a    | 1 | 2 | 3 | 2.0 KiB | 60 s  | 50% | 4, 5 | 0 |
     """,
     "inventory": """
-        u | a | –    | 3 | 1   | –       |                         |  | – | –
-        t | b | –    | 3 | 0   | –       | empty | 1 → 2 partitions | – | –
-        t | a | shop | 2 | 2–3 | 1.0 KiB | a x=y, retention.ms 1s | 2 → 4 partitions \
+        u | a | –    | | 3 | 1   | –       |                         |  | – | –
+        t | b | –    | | 3 | 0   | –       | empty | 1 → 2 partitions | – | –
+        t | a | shop | | 2 | 2–3 | 1.0 KiB | a x=y, retention.ms 1s | 2 → 4 partitions \
 | 2026-11-20 03:00 UTC | topic-grown
     """,
     "trend": """
