@@ -390,6 +390,7 @@ HAS_NO_EDIT = {
         "assignment-row-empty",
         "assignment-broker-twice",
         "assignment-lengths",
+        "policy-baseline-form",
         "policy-pattern",
         "policy-pattern-linear",
         "policy-range",
@@ -430,6 +431,9 @@ HAS_NO_EDIT = {
         "moves-min-insync",
         "moves-pending",
         "not-managed",
+        "policy-baseline",
+        "policy-baseline-reason",
+        "policy-baseline-stale",
         "tiered-storage-unknown",
     ),
 }
