@@ -55,10 +55,11 @@ _FACTS = ("topics", "partitions", "configs")
 """The tables of large rows, in the order of the parameters of `read_state`."""
 
 _OF_TOPICS = ("topic", "topic_id", "internal", "config", "value")
-_NEEDED = ("table", "cluster", *_OF_TOPICS, "partition", "replicas", "in_sync", "moving")
-"""The columns that a plan needs; it needs neither current leaders nor partition sizes."""
+_OF_HEALTH = ("leader", "in_sync", "moving")
+_NEEDED = ("table", "cluster", *_OF_TOPICS, "partition", "replicas", *_OF_HEALTH)
+"""The columns that a plan needs; it needs no partition sizes."""
 
-_FOR_MOVES = ("leader", "size_bytes", "rate_bytes_per_s", "reassignment")
+_FOR_MOVES = ("size_bytes", "rate_bytes_per_s", "reassignment")
 """What a plan of moves needs besides: it is null for clusters that allow none."""
 
 
