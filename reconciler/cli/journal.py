@@ -1,4 +1,4 @@
-"""The progress of a run: a bar for people, JSON lines for machines, and how the last run ended."""
+"""The progress of a run: a bar for people, and JSON lines for machines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from reconciler.cli.terminal import fold_to_screen, print_note, show_cursor
 from reconciler.errors import UsageError
@@ -201,43 +201,3 @@ class Journal:
         except OSError as error:
             self._file = None
             print_note(f"the journal {self._path} ends here: {error.strerror}")
-
-
-class LastRun(NamedTuple):
-    """The last run of apply on a cluster. `duration_s` is None if it was killed."""
-
-    ending: Ending
-    duration_s: float | None = None
-
-
-def read_last_run(file: Path, cluster: str) -> LastRun | None:
-    """Read the last run of apply on a cluster; None if the journal has none.
-
-    A run without a last line ended as unknown. Errors: UsageError for a file that is no journal.
-    """
-    from reconciler.model.outcomes import Outcome, OutcomeKind
-    from reconciler.run.ending import Ended, Ending
-
-    last: LastRun | None = None
-    outcomes: list[Outcome] = []
-    is_ours = False
-    try:
-        for text in file.read_text(encoding="utf-8").splitlines():
-            line = json.loads(text)
-            if line["type"] in ("apply", "applied"):
-                is_ours = line["cluster"] == cluster
-            if not is_ours:
-                continue
-            if line["type"] == "apply":
-                why = "the journal has no last line: the run was killed; run the same command again"
-                last, outcomes = LastRun(Ending(Ended.UNKNOWN, error=why)), []
-            elif line["type"] == "outcome":
-                kind = OutcomeKind(line["kind"])
-                outcomes.append(Outcome(line["topic"], kind, line["text"], line["rule"]))
-            elif line["type"] == "applied":
-                error = line["error"] or line.get("moves", {}).get("reason")
-                ending = Ending(Ended(line["ended"]), tuple(outcomes), error)
-                last = LastRun(ending, line.get("duration_s"))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{file} is not a journal of apply") from error
-    return last

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.api.authors import find_author
+from reconciler.api.history import read_last_run
 from reconciler.api.planning import load_estate
 from reconciler.cli.groups import Group
-from reconciler.cli.journal import read_last_run
 from reconciler.cli.options import Command, cluster_option, estate_argument
 from reconciler.cli.plans import read_accepted, read_plan, write_whole
 from reconciler.cli.terminal import print_note

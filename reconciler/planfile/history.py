@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from reconciler.model.outcomes import OutcomeKind
+from reconciler.model.outcomes import Outcome, OutcomeKind
 from reconciler.planfile.documents import OMIT_EMPTY, Derived, Document, Held, document_of
 from reconciler.run.ending import Ended
 from reconciler.run.history import APPLY, CommitNote, History, KeptRun, Run
@@ -80,6 +80,17 @@ class _Over(_Begun):
         """Return the run."""
         return Run(**{**self.model_dump(exclude={"type"}), **more})
 
+    def conclude(self, told: Iterable[Outcome]) -> JournalRun:
+        """Return the run with its outcomes. Those of another run may stand before its last line."""
+        outcomes = tuple(
+            each
+            for each in told
+            if self.topics.get(each.topic, each.kind) == each.kind
+            and (each.topic in self.topics or self.topics_left_out)
+        )
+        texts = {one.topic: one.text for one in outcomes if one.text and one.topic in self.topics}
+        return JournalRun(self.read(texts=texts), outcomes)
+
 
 class _Told(BaseModel):
     """The outcome of a topic, in a journal."""
@@ -87,6 +98,14 @@ class _Told(BaseModel):
     topic: str
     kind: OutcomeKind
     text: str
+    rule: str = ""
+
+
+class JournalRun(NamedTuple):
+    """A run of a journal, with the outcomes of all its topics: a record leaves some out."""
+
+    run: Run
+    outcomes: tuple[Outcome, ...] = ()
 
 
 def read_record(text: str | bytes) -> Run | None:
@@ -97,21 +116,20 @@ def read_record(text: str | bytes) -> Run | None:
         return None
 
 
-def read_journal(lines: Iterable[str]) -> list[Run]:
+def read_journal(lines: Iterable[str]) -> list[JournalRun]:
     """Read the runs of a journal, in the order of their last lines; those without one come last.
 
     Errors: JournalError.
     """
-    runs: list[Run] = []
+    runs: list[JournalRun] = []
     open_runs: dict[tuple[object, ...], _Begun] = {}
-    texts: dict[str, _Told] = {}
+    told: list[Outcome] = []
     number = 0
     try:
         for number, line in enumerate(lines, 1):  # noqa: B007 - for the error
             kind = json.loads(line)["type"]
             if kind == "outcome":
-                told = _Told.model_validate_json(line)
-                texts[told.topic] = told
+                told.append(Outcome(**_Told.model_validate_json(line).model_dump()))
                 continue
             if kind in ("apply", "intervene"):
                 begun = _Begun.model_validate_json(line)
@@ -119,19 +137,14 @@ def read_journal(lines: Iterable[str]) -> list[Run]:
             elif kind in ("applied", "intervened"):
                 over = _Over.model_validate_json(line)
                 open_runs.pop(over.key, None)
-                known = {
-                    name: texts[name].text
-                    for name, result in over.topics.items()
-                    if name in texts and texts[name].kind == result and texts[name].text
-                }
-                runs.append(over.read(texts=known))
-            texts = {}  # an outcome names no run: those right before a last line are of its run
+                runs.append(over.conclude(told))
+            told = []  # an outcome names no run: those right before a last line are of its run
     except ValidationError as error:
         first = error.errors()[0]
         raise JournalError(number, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise JournalError(number, "it is not a JSON object with a type") from error
-    return [*runs, *(begun.read() for begun in open_runs.values())]
+    return [*runs, *(JournalRun(begun.read()) for begun in open_runs.values())]
 
 
 @document_of(CommitNote)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from repository import Repository, start_repository
 
+from reconciler.api.history import read_last_run
 from reconciler.cli.app import run
-from reconciler.cli.journal import read_last_run
 
 LIVE = {
     "brokers": [{"id": n} for n in (1, 2, 3)],

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from shorthand import cluster, plan, spec
 
-from reconciler.api.history import read_journal_runs
-from reconciler.api.records import begin_record
+from reconciler.api.history import read_journal_runs, read_last_run
+from reconciler.api.records import MOST_TOPICS, begin_record
 from reconciler.cli.journal import Journal
 from reconciler.errors import UsageError
 from reconciler.model.outcomes import Outcome, OutcomeKind
@@ -70,6 +70,28 @@ def test_runs_that_share_a_journal_keep_their_own_ends(file: Path) -> None:
     runs = read_journal_runs(file).runs
     assert [run.ended for run in runs] == [Ended.FAILED, Ended.DONE]
     assert [run.texts for run in runs] == [{"shop.orders": "no answer came"}, {}]
+
+
+def test_the_last_run_is_the_newest_of_the_cluster_even_if_it_was_killed(file: Path) -> None:
+    last = read_last_run(file, "prod")
+    assert last is not None
+    assert (last.ending.ended, last.ending.outcomes) == (Ended.FAILED, (FAILED,))
+    assert read_last_run(file, "dev") is None
+    lines = file.read_text().splitlines(keepends=True)
+    write(file, Outcome("shop.orders", OutcomeKind.DONE))
+    file.write_text("".join([*file.read_text().splitlines(keepends=True)[:4], *lines]))
+    killed = read_last_run(file, "prod")
+    assert killed is not None
+    assert (killed.ending.ended, killed.duration_s) == (Ended.UNKNOWN, None)
+
+
+def test_the_last_run_has_the_topics_that_its_record_leaves_out(file: Path) -> None:
+    rule = "config-key"
+    outcomes = [Outcome(f"t{n}", OutcomeKind.FAILED, "no", rule) for n in range(MOST_TOPICS + 2)]
+    write(file, *outcomes)
+    last = read_last_run(file, "prod")
+    assert last is not None
+    assert last.ending.outcomes == tuple(outcomes)
 
 
 @pytest.mark.parametrize(
