@@ -16,7 +16,7 @@ from reconciler.cli.terminal import fold_to_screen, paint, print_error, working
 from reconciler.errors import ClusterError, CodeHostError
 from reconciler.scaffold.answers import Answers, Host
 from reconciler.scaffold.checks import Check, HostSetup, Seen, check_files, check_host
-from reconciler.scaffold.tasks import list_environments
+from reconciler.scaffold.tasks import spell_check
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -132,7 +132,9 @@ def _check_cluster(estate: Estate, name: str) -> Iterator[Check]:
         check_apply(estate, name)
     except ClusterError as error:
         said = error.findings[0].what
-        yield Check(about, "rights of this account to apply", Seen.UNSEEN, f"it reads only: {said}")
+        do = spell_check(name, "applier")
+        what = "rights of this account to apply"
+        yield Check(about, what, Seen.UNSEEN, f"it reads only: {said}", do)
     else:
         yield Check(about, "rights of this account to apply", Seen.OK)
 
@@ -175,6 +177,6 @@ def _read_setup(repository: Repository, host: Host, answers: Answers) -> tuple[H
             )
             return read_github_setup(os.environ.get("GITHUB_API_URL") or default, path, token), ""
         base = os.environ.get("CI_API_V4_URL") or f"https://{server}/api/v4"
-        return read_gitlab_setup(base, path, token, list_environments(answers.names)), ""
+        return read_gitlab_setup(base, path, token, tuple(answers.environments)), ""
     except CodeHostError as error:
         return HostSetup(), error.findings[0].what

@@ -62,8 +62,9 @@ class Repository:
         """Return the answers that the estate gives: its clusters in their stages."""
         estate = self.load_estate()
         clusters = tuple(
-            ClusterAnswer(name, estate.clusters[name].client.get("bootstrap.servers", ""))
+            ClusterAnswer(name, client.get("bootstrap.servers", ""), written=client)
             for name in estate.declared
+            for client in [estate.clusters[name].client]
         )
         stages = tuple(stage for stage in estate.stages if stage)
         return Answers(clusters, stages, example=False)

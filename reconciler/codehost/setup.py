@@ -17,8 +17,9 @@ from urllib.parse import quote
 from reconciler.codehost.github import open_github
 from reconciler.codehost.rest import Rest
 from reconciler.errors import CodeHostError
+from reconciler.scaffold.answers import SECRETS
 from reconciler.scaffold.checks import EnvironmentSetup, HostSetup
-from reconciler.scaffold.tasks import SECRETS, TOKEN, VARIABLE
+from reconciler.scaffold.tasks import TOKEN, VARIABLE
 
 T = TypeVar("T")
 
@@ -99,8 +100,7 @@ def read_gitlab_setup(
             scoped = [v for v in variables if fnmatchcase(name, v.get("environment_scope", "*"))]
             secrets = _names(scoped, "key") & set(SECRETS)
             asks = None if asking is None else name in _names(asking, "name")
-            if secrets:
-                environments[name] = EnvironmentSetup(frozenset(secrets), asks)
+            environments[name] = EnvironmentSetup(frozenset(secrets), asks)
     schedules = look("pipeline_schedules")
     branches = look("protected_branches")
     return HostSetup(

@@ -18,6 +18,10 @@ GITLAB_INCLUDES = ".gitlab/reconciler.yml"
 """The includes of the template for GitLab, one per cluster."""
 
 
+SECRETS = ("KAFKA_USER", "KAFKA_PASSWORD")
+"""What the workflows pass to a client: the account of a cluster, for SASL."""
+
+
 class Host(StrEnum):
     """Where requests are reviewed; none for a repository that no workflow runs in."""
 
@@ -74,7 +78,10 @@ Pin = CommitPin | WheelPin | ImagePin
 
 @dataclass(frozen=True, slots=True)
 class ClusterAnswer:
-    """A cluster of the repository. What could not be read of it is None."""
+    """A cluster of the repository. What could not be read of it is None.
+
+    `written` is the client of a clusters.yaml that exists; a new one gets `client`.
+    """
 
     name: str
     servers: str
@@ -83,10 +90,13 @@ class ClusterAnswer:
     cluster_id: str | None = None
     brokers: int | None = None
     ignore: tuple[str, ...] = ()
+    written: Mapping[str, str] | None = None
 
     @property
-    def client(self) -> dict[str, str]:
+    def client(self) -> Mapping[str, str]:
         """The client properties, with the references that the workflows resolve."""
+        if self.written is not None:
+            return self.written
         client = {"bootstrap.servers": self.servers}
         if self.security is Security.PLAINTEXT:
             return client
@@ -95,6 +105,17 @@ class ClusterAnswer:
         client["sasl.username"] = "${env:KAFKA_USER}"
         client["sasl.password"] = "${env:KAFKA_PASSWORD}"
         return client
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Those of SECRETS that the client refers to: none without SASL."""
+        texts = self.client.values()
+        return tuple(name for name in SECRETS if any(f"${{env:{name}}}" in text for text in texts))
+
+    @property
+    def has_accounts(self) -> bool:
+        """Return whether brokers know who connects, so that there are rights to grant."""
+        return self.client.get("security.protocol", "plaintext").lower() != "plaintext"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +140,19 @@ class Answers:
     def names(self) -> tuple[str, ...]:
         """The clusters in the order of their stages."""
         return tuple(name for stage in self.stages for name in stage)
+
+    @property
+    def environments(self) -> Mapping[str, tuple[str, ...]]:
+        """The environments of the code host, each with its secrets.
+
+        The account that reads is in NAME-plan, and the one that writes in NAME.
+        """
+        clusters = {cluster.name: cluster for cluster in self.clusters}
+        return {
+            environment: clusters[name].secrets
+            for name in self.names
+            for environment in (f"{name}-plan", name)
+        }
 
 
 _USED = re.compile(r"uses: (\S+)/\.github/actions/install@([0-9a-f]{40})\b")

@@ -14,11 +14,9 @@ from reconciler.scaffold.answers import Answers, Host
 from reconciler.scaffold.repository import GITLAB_FILE, PRE_COMMIT, Compared, State
 from reconciler.scaffold.tasks import (
     CHECK_NAME,
-    SECRETS,
     TOKEN,
     VARIABLE,
     find_owners_file,
-    list_environments,
     spell_environment,
     spell_owners,
     spell_secret,
@@ -115,8 +113,9 @@ def check_files(
 def check_host(setup: HostSetup, answers: Answers) -> Iterator[Check]:
     """Check what a code host has for the clusters of a repository."""
     host = answers.host.value
-    for name in list_environments(answers.names):
-        yield from _check_environment(setup, answers.host, name, writes=name in answers.names)
+    for name, secrets in answers.environments.items():
+        writes = name in answers.names
+        yield from _check_environment(setup, answers.host, name, secrets, writes=writes)
     if answers.host is Host.GITHUB:
         yield _check_clusters(setup, answers.names)
         yield _judge(
@@ -141,24 +140,27 @@ def check_host(setup: HostSetup, answers: Answers) -> Iterator[Check]:
         yield _judge(host, what, setup.protected, "everybody can push to it", where)
 
 
-def _check_environment(setup: HostSetup, host: Host, name: str, *, writes: bool) -> Iterator[Check]:
+def _check_environment(
+    setup: HostSetup, host: Host, name: str, secrets: Sequence[str], *, writes: bool
+) -> Iterator[Check]:
     what = f"environment {name}"
     if setup.environments is None:
         yield Check(host.value, what, Seen.UNSEEN)
         return
     found = setup.environments.get(name)
     if found is None:
-        do = spell_environment(name) if host is Host.GITHUB else _spell_scope(SECRETS[0], name)
-        yield Check(host.value, what, Seen.MISSING, "", do)
+        yield Check(host.value, what, Seen.MISSING, "", spell_environment(name))
         return
-    if found.secrets is None:
+    if not secrets:
+        yield Check(host.value, what, Seen.OK, "its cluster needs no secret")
+    elif found.secrets is None:
         yield Check(host.value, what, Seen.UNSEEN, "the token may not list its secrets")
-    elif lacking := [secret for secret in SECRETS if secret not in found.secrets]:
+    elif lacking := [secret for secret in secrets if secret not in found.secrets]:
         spell = spell_secret if host is Host.GITHUB else _spell_scope
         commands = "; ".join(spell(secret, name) for secret in lacking)
         yield Check(host.value, what, Seen.MISSING, f"it has no {_join(lacking)}", commands)
     else:
-        yield Check(host.value, what, Seen.OK, f"has {_join(SECRETS)}")
+        yield Check(host.value, what, Seen.OK, f"has {_join(secrets)}")
     if writes:
         where = "Settings → Environments" if host is Host.GITHUB else "Settings → CI/CD"
         why = "every apply begins without a question"

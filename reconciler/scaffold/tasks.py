@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from reconciler.scaffold.answers import Answers, Host
 from reconciler.scaffold.repository import ESTATE
 
-SECRETS = ("KAFKA_USER", "KAFKA_PASSWORD")
 VARIABLE = "RECONCILER_CLUSTERS"
 TOKEN = "RECONCILER_TOKEN"  # noqa: S105 - the name of a variable
 CHECK_NAME = "planned"
@@ -60,6 +59,7 @@ def list_tasks(answers: Answers, begun: Begun) -> tuple[Task, ...]:
         why = f"The id of {named}, so that no other cluster is ever changed. Plans print it."
         where = f"write cluster_id: … below each cluster in {ESTATE}/clusters.yaml"
         tasks.append(Task(why, (where,)))
+    tasks += _list_accounts(answers)
     match answers.host:
         case Host.GITHUB:
             tasks += _list_github(answers, begun)
@@ -68,11 +68,6 @@ def list_tasks(answers: Answers, begun: Begun) -> tuple[Task, ...]:
         case Host.NONE:
             tasks += _list_plain(answers)
     return tuple(tasks)
-
-
-def list_environments(clusters: Sequence[str]) -> tuple[str, ...]:
-    """Return the environments: of each cluster, that of the account that reads, and the other."""
-    return tuple(name for cluster in clusters for name in (f"{cluster}-plan", cluster))
 
 
 def spell_environment(name: str) -> str:
@@ -110,11 +105,27 @@ def _list_local(begun: Begun) -> Iterator[Task]:
     yield Task("Apply it.", ("reconciler apply --cluster sandbox",))
 
 
+def spell_check(cluster: str, account: str) -> str:
+    """Return the command that says which rights the account of this run lacks."""
+    return f"reconciler grants --cluster {cluster} --check --account {account}"
+
+
+def _list_accounts(answers: Answers) -> Iterator[Task]:
+    names = [each.name for each in answers.clusters if each.has_accounts]
+    if names:
+        yield Task(
+            "Two accounts for each cluster: one that reads, for plans, and one that writes, for "
+            "applies. This prints the commands that give them their rights; --planner and "
+            "--applier name them.",
+            tuple(f"reconciler grants --cluster {name}" for name in names),
+        )
+
+
 def _list_plain(answers: Answers) -> Iterator[Task]:
     first = answers.names[0]
-    exports = tuple(f"export {name}=…" for name in SECRETS)
-    if any("sasl.username" in cluster.client for cluster in answers.clusters):
-        yield Task("The account, for your shell.", exports)
+    secrets = dict.fromkeys(name for each in answers.clusters for name in each.secrets)
+    if secrets:
+        yield Task("The account, for your shell.", tuple(f"export {name}=…" for name in secrets))
     yield Task("What would change.", (f"reconciler plan --cluster {first}",))
 
 
@@ -139,20 +150,28 @@ def _list_request(begun: Begun, open_: str) -> Iterator[Task]:
 
 
 def _list_github(answers: Answers, begun: Begun) -> Iterator[Task]:
-    environments = list_environments(answers.names)
     yield _list_commit(begun, "The workflows, on main. Nothing runs yet.")
-    yield Task(
-        "An environment for each account: NAME-plan has the one that reads, NAME the one that "
-        "writes. gh asks for each value.",
-        (
-            f"for environment in {' '.join(environments)}; do",
+    for secrets in sorted(set(answers.environments.values()), reverse=True):
+        names = [name for name, each in answers.environments.items() if each == secrets]
+        loop = (
+            f"for environment in {' '.join(names)}; do",
             f"  {spell_environment('$environment')}",
-            f"  for secret in {' '.join(SECRETS)}; do",
-            f"    {spell_secret('$secret', '$environment')}",
-            "  done",
-            "done",
-        ),
-    )
+        )
+        if secrets:
+            yield Task(
+                "An environment for each account: NAME-plan has the one that reads, NAME the one "
+                "that writes. gh asks for each value.",
+                (
+                    *loop,
+                    f"  for secret in {' '.join(secrets)}; do",
+                    f"    {spell_secret('$secret', '$environment')}",
+                    "  done",
+                    "done",
+                ),
+            )
+        else:
+            why = "Environments of clusters that need no secret: for plans, and for applies."
+            yield Task(why, (*loop, "done"))
     yield Task(
         f"Who approves an apply: the reviewers of {' and '.join(answers.names)}, for main only.",
         ("Settings → Environments → Required reviewers, Deployment branches: main",),
@@ -175,10 +194,11 @@ def _list_gitlab(answers: Answers, begun: Begun) -> Iterator[Task]:
         why = "The jobs, in the pipeline that you have: its stages, and this include."
         yield Task(why, ("include: [{local: .gitlab/reconciler.yml}]",))
     yield _list_commit(begun, "The jobs, on main. Leave the jobs apply of this pipeline alone.")
-    for name in list_environments(answers.names):
-        account = "that reads" if name.endswith("-plan") else "that writes; protect both"
-        commands = tuple(f"glab variable set {secret} --scope {name}" for secret in SECRETS)
-        yield Task(f"The account {account}, for the environment {name}.", commands)
+    for name, secrets in answers.environments.items():
+        account = "that writes; protect both" if name in answers.names else "that reads"
+        if secrets:
+            commands = tuple(f"glab variable set {secret} --scope {name}" for secret in secrets)
+            yield Task(f"The account {account}, for the environment {name}.", commands)
     yield Task(
         "A project access token with role Reporter and scope api, to write notes.",
         tuple(f"glab variable set {TOKEN} --scope '{name}*' --masked" for name in answers.names),

@@ -67,6 +67,32 @@ def test_a_repository_has_what_its_requests_need(
         assert (spec.parent / schema).resolve().is_file()
 
 
+@pytest.mark.parametrize("host", ["github", "gitlab", "none"])
+def test_what_remains_begins_with_the_rights_of_the_accounts(
+    host: str, repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = "https://a.example/reconciler.git" if host == "gitlab" else "acme/reconciler"
+    pin = () if host == "none" else ("--source", source, "--commit", COMMIT)
+    said = ask(capsys, "init", *CLUSTERS, "--host", host, *pin)
+    assert (
+        "     reconciler grants --cluster staging\n     reconciler grants --cluster prod\n" in said
+    )
+    assert said.index("reconciler grants") < said.index("KAFKA_PASSWORD")
+    assert ask(capsys, "grants", "--cluster", "prod").count("kafka-acls") > 1
+
+
+@pytest.mark.parametrize("host", ["github", "gitlab", "none"])
+def test_clusters_without_sasl_have_no_account_to_store(
+    host: str, repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = "https://a.example/reconciler.git" if host == "gitlab" else "acme/reconciler"
+    pin = () if host == "none" else ("--source", source, "--commit", COMMIT)
+    said = ask(capsys, "init", *CLUSTERS, "--host", host, "--security", "plaintext", *pin)
+    assert "What remains" in said
+    assert not any(word in said for word in ("KAFKA_USER", "KAFKA_PASSWORD", "reconciler grants"))
+    assert ("environments/$environment" in said) == (host == "github")
+
+
 def test_codeowners_is_what_the_command_owners_writes(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:

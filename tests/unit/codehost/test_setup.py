@@ -13,7 +13,7 @@ from reconciler.codehost.setup import read_github_setup, read_gitlab_setup
 from reconciler.errors import CodeHostError
 from reconciler.scaffold.answers import Answers, ClusterAnswer, Host
 from reconciler.scaffold.checks import HostSetup, Seen, check_host
-from reconciler.scaffold.tasks import list_environments
+from reconciler.scaffold.tasks import Begun, list_tasks
 
 ANSWERS = Answers((ClusterAnswer("prod", "a:1"),), (("prod",),), Host.GITHUB)
 BOTH = ["KAFKA_USER", "KAFKA_PASSWORD"]
@@ -34,7 +34,7 @@ def gitlab() -> Iterator[GitLabHost]:
 def read(host: GitHubHost | GitLabHost, token: str = TOKEN) -> HostSetup:
     if isinstance(host, GitHubHost):
         return read_github_setup(host.url, "shop/topics", token, wait=lambda _: None)
-    names = list_environments(ANSWERS.names)
+    names = tuple(ANSWERS.environments)
     return read_gitlab_setup(host.url, "1217", token, names, wait=lambda _: None)
 
 
@@ -122,6 +122,39 @@ def test_a_project_on_gitlab_has_its_accounts_in_variables_of_environments(
         Seen.MISSING,
         "glab variable set KAFKA_PASSWORD --scope prod",
     )
+
+
+def test_a_cluster_without_sasl_needs_no_secret(github: GitHubHost, gitlab: GitLabHost) -> None:
+    own = ClusterAnswer("prod", "a:1", written={"bootstrap.servers": "a:1"})
+    set_up(github)
+    github.setup["secrets"] = {"prod-plan": [], "prod": []}
+    asking = {"variables": {"prod*": ["RECONCILER_TOKEN"]}, "asking": ["prod"]}
+    gitlab.setup = {**asking, "night": True, "protected": ["main"]}
+    for host, kind in ((github, Host.GITHUB), (gitlab, Host.GITLAB)):
+        assert Seen.MISSING in {seen for seen, _ in judge(host).values()}
+        checks = check_host(read(host), replace(ANSWERS, clusters=(own,), host=kind))
+        assert {check.seen for check in checks} == {Seen.OK}
+
+
+def test_each_environment_has_the_secrets_that_its_cluster_reads() -> None:
+    clusters = (
+        ClusterAnswer("lab", "a:1", written={"security.protocol": "ssl"}),
+        ClusterAnswer("dev", "a:1", written={"sasl.password": "${env:KAFKA_PASSWORD}"}),
+        ClusterAnswer("prod", "a:1"),
+    )
+    answers = Answers(clusters, (("lab", "dev"), ("prod",)), Host.GITHUB)
+    assert answers.environments == {
+        "lab-plan": (), "lab": (), "dev-plan": ("KAFKA_PASSWORD",), "dev": ("KAFKA_PASSWORD",),
+        "prod-plan": tuple(BOTH), "prod": tuple(BOTH),
+    }  # fmt: skip
+    tasks = list_tasks(answers, Begun(has_git=True, has_owners=True, example=False))
+    loops = [task.commands for task in tasks if task.commands[0].startswith("for environment in")]
+    assert [loop[0] for loop in loops] == [
+        "for environment in prod-plan prod; do",
+        "for environment in dev-plan dev; do",
+        "for environment in lab-plan lab; do",
+    ]
+    assert not any("secret" in line for line in loops[-1])
 
 
 def test_of_a_project_on_gitlab_only_a_maintainer_sees_variables(gitlab: GitLabHost) -> None:
