@@ -13,7 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from reconciler.errors import Severity
 from reconciler.model.outcomes import Outcome
 from reconciler.model.plan import Balance
+from reconciler.model.rights import Account, Operation, ResourceKind, Right, Task
 from reconciler.sandbox.request import BrokerStatus, ControllerStatus
+from reconciler.scaffold.checks import Check
 
 if TYPE_CHECKING:
     from reconciler.fleet.tables import LakeTable
@@ -52,6 +54,58 @@ class SandboxAnswer(_Answer):
     directory: str
     brokers: list[BrokerStatus]
     controllers: list[ControllerStatus]
+
+
+class DoctorAnswer(_Answer):
+    """What of the set-up of a repository is done. `do` is the way to do what is missing."""
+
+    format_version: Version
+    checks: list[Check]
+
+
+class GrantedAnswer(_Answer):
+    """An operation that an ACL allows; `prefixed`: on all whose names begin with `name`."""
+
+    principal: str
+    kind: ResourceKind
+    name: str
+    prefixed: bool
+    operation: Operation
+
+
+class GrantsAnswer(_Answer):
+    """The rights that the accounts need."""
+
+    format_version: Version
+    cluster: str
+    rights: list[GrantedAnswer]
+
+
+class LackingAnswer(_Answer):
+    """A right that lacks. `not_on` names topics that show it: none if it lacks everywhere."""
+
+    kind: ResourceKind
+    name: str
+    prefixed: bool
+    operation: Operation
+    not_on: list[str]
+
+
+class CheckedTaskAnswer(_Answer):
+    """What the account of the run lacks to do a task as the planner or the applier."""
+
+    account: Account
+    task: Task
+    lacking: list[LackingAnswer]
+    unknown: list[Right]
+
+
+class GrantsCheckAnswer(_Answer):
+    """What the account of the run lacks, by --check."""
+
+    format_version: Version
+    cluster: str
+    tasks: list[CheckedTaskAnswer]
 
 
 class QualityAnswer(_Answer):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from reconciler.cli.options import Command
 from reconciler.cli.terminal import fold_to_screen, paint, print_error, working
 from reconciler.errors import ClusterError, CodeHostError
 from reconciler.scaffold.answers import Answers, Host
-from reconciler.scaffold.checks import Check, HostSetup, Seen, check_files, check_host
+from reconciler.scaffold.checks import INIT, Check, HostSetup, Seen, check_files, check_host
 from reconciler.scaffold.tasks import spell_check
 from reconciler.units import count
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from reconciler.spec.estate import Estate
 
 _COLOURS = {Seen.OK: "green", Seen.MISSING: "red", Seen.UNSEEN: "yellow"}
-_MARKS = {Seen.OK: "ok", Seen.MISSING: "missing", Seen.UNSEEN: "unseen"}
 _HOSTS = {Host.GITHUB: "GitHub", Host.GITLAB: "GitLab"}
 
 
@@ -33,7 +33,15 @@ _HOSTS = {Host.GITHUB: "GitHub", Host.GITLAB: "GitLab"}
     "directory", default=Path(), type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
 @click.option("--offline", is_flag=True, help="Check files only: no cluster and no code host.")
-def command(directory: Path, offline: bool) -> int:
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For a terminal, or for programs.",
+)
+def command(directory: Path, *, offline: bool, form: str) -> int:
     """Show what of the set-up of a repository is done, and how to do what is missing.
 
     DIRECTORY is that of `reconciler init`, by default this one. Each line is ok, missing, or
@@ -47,8 +55,19 @@ def command(directory: Path, offline: bool) -> int:
 
     repository = Repository(directory)
     if not repository.has_estate:
-        print_error("topics/clusters.yaml is missing; run: reconciler init")
+        if form == "json":
+            missing = Check("files", "topics/clusters.yaml", Seen.MISSING, "", INIT)
+            click.echo(_encode([missing]))
+        else:
+            print_error(f"topics/clusters.yaml is missing; run: {INIT}")
         return 2
+    checks = _collect(repository, offline=offline)
+    click.echo(_encode(checks) if form == "json" else "\n".join(_render(checks)))
+    return 2 if any(check.seen is Seen.MISSING for check in checks) else 0
+
+
+def _collect(repository: Repository, *, offline: bool) -> list[Check]:
+    """Check the repository, and unless `offline` its clusters and its code host."""
     answers = repository.recall()
     checks = list(_check_repository(repository, answers))
     if not offline:
@@ -59,19 +78,27 @@ def command(directory: Path, offline: bool) -> int:
         if repository.find_host() is not None:
             with working("asking the code host"):
                 checks += _check_code_host(repository)
+    return checks
+
+
+def _encode(checks: Sequence[Check]) -> str:
+    answer = {"format_version": "1.0", "checks": [asdict(check) for check in checks]}
+    return json.dumps(answer, indent=2, ensure_ascii=False)
+
+
+def _render(checks: Sequence[Check]) -> Iterator[str]:
     for about, group in groupby(checks, key=lambda check: check.about):
-        click.echo(paint("bold", about))
+        yield paint("bold", about)
         for check in group:
-            click.echo("\n".join(_show(check)))
+            yield from _show(check)
     missing = sum(check.seen is Seen.MISSING for check in checks)
     unseen = sum(check.seen is Seen.UNSEEN for check in checks)
     done = len(checks) - missing - unseen
-    click.echo(f"{count(done, 'check')} ok, {missing} missing, {unseen} cannot be seen from here")
-    return 2 if missing else 0
+    yield f"{count(done, 'check')} ok, {missing} missing, {unseen} cannot be seen from here"
 
 
 def _show(check: Check) -> Iterator[str]:
-    mark = paint(_COLOURS[check.seen], f"{_MARKS[check.seen]:8}")
+    mark = paint(_COLOURS[check.seen], f"{check.seen:8}")
     yield fold_to_screen(f"  {mark}{check.what}" + (f": {check.detail}" if check.detail else ""))
     if check.do:
         yield f"          {check.do}"

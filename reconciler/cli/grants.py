@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -14,7 +16,7 @@ from reconciler.cli.terminal import choose_paint, fold_width, print_note, workin
 from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
-    from reconciler.model.rights import Account, Right, Task
+    from reconciler.model.rights import Account, CheckedRights, Right, Task
     from reconciler.show.grants import GrantsFormat
     from reconciler.spec.clusters import ClusterEntry
     from reconciler.spec.estate import Estate
@@ -53,10 +55,10 @@ ACCOUNTS = ("planner", "applier")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["acls", "terraform", "strimzi"]),
+    type=click.Choice(["acls", "terraform", "strimzi", "json"]),
     default="acls",
     show_default=True,
-    help="Commands of kafka-acls, kafka_acl of Mongey's provider, or Strimzi's KafkaUser.",
+    help="Commands of kafka-acls, kafka_acl of Mongey's provider, Strimzi's KafkaUser, or JSON.",
 )
 @click.option("--check", is_flag=True, help="Say what the account of this run lacks instead.")
 def command(
@@ -69,7 +71,7 @@ def command(
     planner: str,
     applier: str,
     prefix: str | None,
-    form: GrantsFormat,
+    form: GrantsFormat | Literal["json"],
     check: bool,
 ) -> int:
     """Print the smallest rights of the two accounts, or check those of one.
@@ -90,7 +92,9 @@ def command(
         raise UsageError(f"--for audit: {cluster} has no audit_topic in clusters.yaml")
     accounts = [Account(account)] if account else list(Account)
     if check:
-        return _check(loaded, entry, wanted, accounts, prefix, bootstrap_servers)
+        return _check(
+            loaded, entry, wanted, accounts, prefix, bootstrap_servers, as_json=form == "json"
+        )
     from reconciler.model.rights import list_rights, reduce_rights
     from reconciler.show.grants import render_grants
 
@@ -100,6 +104,9 @@ def command(
         needed = list_rights(one, wanted, audit_topic=entry.audit_topic, prefix=prefix)
         # One principal may be both accounts.
         rights[names[one]] = reduce_rights((*rights.get(names[one], ()), *needed))
+    if form == "json":
+        click.echo(_encode(cluster, rights=_list_rights(rights)))
+        return 0
     servers = bootstrap_servers or entry.client.get("bootstrap.servers") or "HOST:PORT"
     click.echo(render_grants(form, rights, cluster=cluster, servers=servers), nl=False)
     return 0
@@ -112,13 +119,15 @@ def _check(
     accounts: Sequence[Account],
     prefix: str | None,
     bootstrap_servers: str | None,
+    *,
+    as_json: bool,
 ) -> int:
     """Print what the account of this run lacks. Returns: 1 if it lacks something."""
     from reconciler.api.grants import check_grants
     from reconciler.model.rights import list_rights
     from reconciler.show.grants import render_check
 
-    missing = False
+    all_found: dict[Account, Mapping[Task, CheckedRights]] = {}
     for account in accounts:
         needed = {
             task: rights
@@ -128,18 +137,52 @@ def _check(
             )
         }
         with working(f"reading {entry.name}"):
-            found = check_grants(loaded, entry.name, needed, bootstrap_servers=bootstrap_servers)
+            all_found[account] = check_grants(
+                loaded, entry.name, needed, bootstrap_servers=bootstrap_servers
+            )
+    if as_json:
+        click.echo(_encode(entry.name, tasks=_list_checked(all_found)))
+    else:
         on_stdout = choose_paint(sys.stdout)
-        title = f"as the {account}"
-        click.echo(
-            render_check(entry.name, title, found, on_stdout, fold_width()),
-            nl=account is not accounts[-1],
-            color=on_stdout.wanted,
+        shown = (
+            render_check(entry.name, f"as the {account}", found, on_stdout, fold_width())
+            for account, found in all_found.items()
         )
-        missing = missing or any(held.lacking for held in found.values())
+        click.echo("\n".join(shown), nl=False, color=on_stdout.wanted)
+    missing = any(held.lacking for found in all_found.values() for held in found.values())
     if missing:
         print_note("reconciler grants, without --check, prints what grants these rights")
     return int(missing)
+
+
+def _encode(cluster: str, **told: list[dict[str, object]]) -> str:
+    answer = {"format_version": "1.0", "cluster": cluster, **told}
+    return json.dumps(answer, indent=2, ensure_ascii=False)
+
+
+def _list_rights(rights: Mapping[str, Sequence[Right]]) -> list[dict[str, object]]:
+    return [
+        {"principal": principal, **asdict(right)}
+        for principal, held in rights.items()
+        for right in held
+    ]
+
+
+def _list_checked(
+    found: Mapping[Account, Mapping[Task, CheckedRights]],
+) -> list[dict[str, object]]:
+    return [
+        {
+            "account": account,
+            "task": task,
+            "lacking": [
+                {**asdict(right), "not_on": topics} for right, topics in held.lacking.items()
+            ],
+            "unknown": [asdict(right) for right in held.unknown],
+        }
+        for account, tasks in found.items()
+        for task, held in tasks.items()
+    ]
 
 
 def _read_principal(text: str) -> str:

@@ -148,6 +148,14 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
         "get": _get,
         "describe": _describe,
         "history": _history,
+        "grants": _answer(
+            lambda a: a.build_schema(
+                a.GrantsAnswer | a.GrantsCheckAnswer, "The rights of the two accounts of a cluster"
+            )
+        ),
+        "doctor": _answer(
+            lambda a: a.build_schema(a.DoctorAnswer, "What of a repository's set-up is done")
+        ),
         "owners": _answer(lambda a: a.build_schema(a.OwnersAnswer, "Who owns which topics")),
         "simulate": _answer(
             lambda a: a.build_schema(a.StrategiesAnswer | a.CountsAnswer, "A simulated placement")

@@ -29,7 +29,7 @@ class Seen(StrEnum):
 
     OK = "ok"
     MISSING = "missing"
-    UNSEEN = "cannot be seen"
+    UNSEEN = "unseen"
 
 
 @dataclass(frozen=True, slots=True)

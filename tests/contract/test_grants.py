@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 from acl_forms import Acl, acl_of, parse
 from command import Ran, run_here
+from jsonschema import Draft202012Validator
 from kafka.admin import (
     ACL,
     ACLFilter,
@@ -32,6 +33,7 @@ from lab import wait_for
 
 from reconciler.api.grants import check_grants
 from reconciler.api.planning import load_estate
+from reconciler.cli.schema import SCHEMAS
 from reconciler.model.rights import BRINGS, Account, Right, Task, list_rights
 from reconciler.sandbox.jars import fetch_jars
 from reconciler.sandbox.launch import find_java
@@ -302,6 +304,15 @@ def test_an_account_without_rights_lacks_every_one(accounts: Accounts) -> None:
     )
     ran = accounts.run("planner", "grants", "--cluster", "lab", "--check", "--account", "planner")
     assert ran.code == 1
+    told = accounts.run(
+        "planner", "grants", "--cluster", "lab", "--check", "--account", "planner",
+        "--format", "json",
+    )  # fmt: skip
+    assert told.code == 1
+    answer = json.loads(told.out)
+    Draft202012Validator(SCHEMAS["grants"]()).validate(answer)
+    lacking = {each["task"]: each["lacking"] for each in answer["tasks"]}
+    assert (len(lacking["plan"]), len(lacking["audit"])) == (3, 1)
     assert "plan    lacks 3 rights\n" in ran.out
     assert "audit   lacks 1 right\n" in ran.out
     assert ran.err.endswith("without --check, prints what grants these rights\n")

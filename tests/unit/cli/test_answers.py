@@ -110,6 +110,7 @@ def check(schema: str, text: str) -> Any:
 def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "topics").mkdir()
+    (tmp_path / "elsewhere").mkdir()
     clusters = "version: 1\nclusters: {prod: {kafka_version: '4.1'}}\n"
     (tmp_path / "topics" / "clusters.yaml").write_text(clusters)
     (tmp_path / "topics" / "a.yaml").write_text("topic: a\nowner: shop\npartitions: 3\n")
@@ -123,6 +124,9 @@ def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("validate", "validation", "clusters"),
         ("owners", "owners", "owners"),
+        ("grants --cluster prod", "grants", "rights"),
+        ("doctor --offline", "doctor", "checks"),
+        ("doctor elsewhere", "doctor", "checks"),
         ("plan --cluster prod --against s.json", "plan", "resource_changes"),
         ("rebalance --cluster prod --against s.json", "plan", "format_version"),
         ("show plan.json", "plan", "resource_changes"),
