@@ -156,7 +156,7 @@ def _check(
 
 
 def _encode(cluster: str, **told: list[dict[str, object]]) -> str:
-    answer = {"format_version": "1.0", "cluster": cluster, **told}
+    answer: dict[str, object] = {"format_version": "1.0", "cluster": cluster, **told}
     return json.dumps(answer, indent=2, ensure_ascii=False)
 
 
