@@ -362,6 +362,9 @@ _PLAN: tuple[Rule, ...] = (
     Rule(
         "topics-agreed", "A plan reports topics whose specs its request changes to what they are."
     ),
+    Rule(
+        "notes-muted", "A plan says how many notes are muted by clusters.yaml, and by which rule."
+    ),
     Rule("owner-changed", "A plan shows the owners that its request changes before all else."),
     Rule(
         "settings-changed", "Changed settings, on which other requests are planned, are reported."
@@ -448,3 +451,15 @@ STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
 RULES: Mapping[str, Rule] = MappingProxyType(
     {rule.id: rule for rules in STAGES.values() for rule in rules}
 )
+
+MUTABLE = (
+    "broker-not-registered",
+    "internal-replication",
+    "kafka-version-newer",
+    "kafka-version-older",
+    "not-managed",
+)
+"""Rules that a cluster may mute: plain notes on it, which repeat in every plan.
+
+No error, warning or refusal has one of them, and none says that the plan itself is imprecise.
+"""

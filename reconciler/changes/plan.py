@@ -16,6 +16,7 @@ from reconciler.diff.guards import check_means
 from reconciler.diff.notes import (
     assume_defaults,
     concerns,
+    mute_notes,
     name_some,
     note_failed_directories,
     note_internal_topics,
@@ -130,7 +131,7 @@ def plan_cluster(
         plan = replace(
             plan,
             scope=scope,
-            notes=tuple(notes),
+            notes=mute_notes(entry, notes),
             existing_drift=existing_drift,
             agreed=agreed,
             alerts=tuple(note_owners(changes, entry, specs)) if changes else (),

@@ -61,6 +61,22 @@ def concerns(note: Finding, plan: Plan) -> bool:
             return True
 
 
+def mute_notes(entry: ClusterEntry, notes: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Leave out the notes on a cluster that clusters.yaml mutes, and say how many of which rule.
+
+    A warning or an error stays, whatever its rule.
+    """
+    notes = tuple(notes)
+    muted = [n for n in notes if n.severity is Severity.NOTE and n.rule in entry.mute]
+    if not muted:
+        return notes
+    rules = Counter(note.rule for note in muted)
+    listed = ", ".join(f"{number:,} {rule}" for rule, number in sorted(rules.items()))
+    what = f"{count(len(muted), 'note')} muted by clusters.yaml: {listed}"
+    line = Finding("notes-muted", what, where=entry.where("mute"), severity=Severity.NOTE)
+    return (*(note for note in notes if note not in muted), line)
+
+
 def note_scope(changes: Changes, chosen: int, topics: int) -> Iterator[Finding]:
     """Return a note on topics outside the plan.
 

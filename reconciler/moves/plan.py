@@ -15,6 +15,7 @@ from reconciler.diff.notes import (
     INTERNAL_FACTOR,
     assume_defaults,
     concerns,
+    mute_notes,
     note_failed_directories,
     note_internal_topics,
     note_left,
@@ -110,7 +111,8 @@ def plan_moves(
         *plan.notes,
     ]
     scope = Scope(topics, changes.ref if changes else None)
-    plan = replace(plan, files=len(files), commit=commit, scope=scope, notes=tuple(notes))
+    plan = replace(plan, files=len(files), commit=commit, scope=scope)
+    plan = replace(plan, notes=mute_notes(entry, notes))
     return add_cost(entry, plan, state)
 
 

@@ -11,6 +11,7 @@ from itertools import chain
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.notes import (
     assume_defaults,
+    mute_notes,
     note_failed_directories,
     note_internal_topics,
     note_pending_internal,
@@ -118,7 +119,7 @@ def plan_rebalance(
         plan,
         topics=moved,
         unchanged=len(diffs) - len(moved),
-        notes=(*notes, limited) if limited else notes,
+        notes=mute_notes(entry, (*notes, limited) if limited else notes),
         scope=Scope(topics),
     )
     return add_cost(entry, plan, state, made_by=_name_command(brokers, max_bytes, offline=offline))

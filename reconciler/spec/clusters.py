@@ -35,9 +35,10 @@ class ClusterEntry:
     an override that equals its default. `moves` says which replicas may move, and how fast; None
     means none. `drain_brokers` are to hold no replica; they are among `exclude_brokers`.
     `internal_replication_factor` is the least number of replicas of the topics internal to Kafka;
-    None leaves them as they are. `fields` holds the locations of its keys by dotted path
-    ("guards.max_changed"). `notes` say which checks are imprecise, such as those for a Kafka
-    version without a catalogue. `stages` are those of the estate.
+    None leaves them as they are. `mute` holds the rules whose notes a plan leaves out. `fields`
+    holds the locations of its keys by dotted path ("guards.max_changed"). `notes` say which checks
+    are imprecise, such as those for a Kafka version without a catalogue. `stages` are those of the
+    estate.
     """
 
     name: str
@@ -59,6 +60,7 @@ class ClusterEntry:
     policy: Policy = field(default_factory=Policy)
     known_configs: frozenset[str] | None = None
     keeps_defaults: bool = True
+    mute: frozenset[str] = frozenset()
     fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[Finding, ...] = ()
     stages: tuple[tuple[str, ...], ...] = ()
@@ -165,6 +167,7 @@ def list_entries(
             policy=lay_policy(policy, make_policy(form.policy)),
             known_configs=None if form.known_configs is None else frozenset(form.known_configs),
             keeps_defaults=form.keeps_defaults,
+            mute=form.mute,
             fields=MappingProxyType(fields),
             notes=_note_version(form.kafka_version),
             stages=tuple(tuple(map(str, stage)) for stage in document.stages),

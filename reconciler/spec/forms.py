@@ -434,6 +434,11 @@ class ClusterForm:
         "false if the service drops a value that equals its default: then that is enough.",
         default=True,
     )
+    mute: frozenset[str] = key(
+        keys.MUTED,
+        "Rules of notes that plans of this cluster leave out; a plan says how many it left out.",
+        default=frozenset(),
+    )
     audit_topic: str | None = key(
         keys.EXISTING_TOPIC, "Existing topic that receives a record of every apply."
     )

@@ -10,6 +10,7 @@ from functools import partial
 
 from reconciler.model.cluster import INTERNAL_TOPICS
 from reconciler.model.moves import MoveKind
+from reconciler.rulebook import MUTABLE, RULES
 from reconciler.spec import fields
 from reconciler.spec.acknowledgements import build_schema, read_acknowledged
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
@@ -359,6 +360,29 @@ MOVE_KINDS = Kind(
     _read_move_kinds,
     {"type": "array", "items": _MOVE.schema, "minItems": 1, "uniqueItems": True},
     f"list of {', '.join(f'`{kind}`' for kind in MoveKind)}",
+)
+
+
+def _read_muted(value: YamlValue, name: str) -> frozenset[str]:
+    """Read the rules whose notes a plan leaves out: no error, no warning, no refusal."""
+    texts = fields.read_texts(value, name)
+    return frozenset(fields.read_each(texts, lambda text: _read_mutable(text, name)))
+
+
+def _read_mutable(rule: YamlText, name: str) -> str:
+    if rule in MUTABLE:
+        return str(rule)
+    what, allowed = f"{name} {quote(rule)} is unknown", f"write one of {', '.join(MUTABLE)}"
+    if rule in RULES:
+        what = f"{rule} cannot be muted, only notes that repeat in every plan of a cluster can"
+        raise field_error("value-choice", rule.where, what, f"remove it, or {allowed}")
+    raise field_error("value-choice", rule.where, what, fields.suggest(rule, MUTABLE) or allowed)
+
+
+MUTED = Kind(
+    _read_muted,
+    {"type": "array", "items": choice(*MUTABLE).schema, "uniqueItems": True},
+    f"list of {', '.join(f'`{rule}`' for rule in MUTABLE)}",
 )
 
 
