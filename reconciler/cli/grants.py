@@ -51,7 +51,13 @@ ACCOUNTS = ("planner", "applier")
     metavar="PRINCIPAL",
     help="The account that writes, for applies.",
 )
-@click.option("--prefix", metavar="TEXT", help="Only topics whose names begin so.  [all topics]")
+@click.option(
+    "--prefix",
+    "prefixes",
+    multiple=True,
+    metavar="TEXT",
+    help="Only topics whose names begin so; repeatable.  [all topics]",
+)
 @click.option(
     "--format",
     "form",
@@ -70,7 +76,7 @@ def command(
     account: str | None,
     planner: str,
     applier: str,
-    prefix: str | None,
+    prefixes: tuple[str, ...],
     form: GrantsFormat | Literal["json"],
     check: bool,
 ) -> int:
@@ -93,7 +99,7 @@ def command(
     accounts = [Account(account)] if account else list(Account)
     if check:
         return _check(
-            loaded, entry, wanted, accounts, prefix, bootstrap_servers, as_json=form == "json"
+            loaded, entry, wanted, accounts, prefixes, bootstrap_servers, as_json=form == "json"
         )
     from reconciler.model.rights import list_rights, reduce_rights
     from reconciler.show.grants import render_grants
@@ -101,7 +107,7 @@ def command(
     names = {Account.PLANNER: _read_principal(planner), Account.APPLIER: _read_principal(applier)}
     rights: dict[str, tuple[Right, ...]] = {}
     for one in accounts:
-        needed = list_rights(one, wanted, audit_topic=entry.audit_topic, prefix=prefix)
+        needed = list_rights(one, wanted, audit_topic=entry.audit_topic, prefixes=prefixes)
         # One principal may be both accounts.
         rights[names[one]] = reduce_rights((*rights.get(names[one], ()), *needed))
     if form == "json":
@@ -117,7 +123,7 @@ def _check(
     entry: ClusterEntry,
     tasks: Sequence[Task],
     accounts: Sequence[Account],
-    prefix: str | None,
+    prefixes: tuple[str, ...],
     bootstrap_servers: str | None,
     *,
     as_json: bool,
@@ -133,7 +139,9 @@ def _check(
             task: rights
             for task in tasks
             if (
-                rights := list_rights(account, [task], audit_topic=entry.audit_topic, prefix=prefix)
+                rights := list_rights(
+                    account, [task], audit_topic=entry.audit_topic, prefixes=prefixes
+                )
             )
         }
         with working(f"reading {entry.name}"):

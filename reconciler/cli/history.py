@@ -38,7 +38,9 @@ _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 @click.command(cls=options.Command)
 @click.argument("estate", default="topics", type=click.Path(path_type=Path))
-@click.option("--cluster", metavar="NAME", help="The cluster whose audit topic is read.")
+@click.option(
+    "--cluster", metavar="NAME", help="The cluster whose audit topic is read; one per run."
+)
 @options.bootstrap_option
 @click.option(
     "--journal",

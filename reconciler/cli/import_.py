@@ -35,7 +35,9 @@ _TOOLS = ("jikkou", "julie", "kafka-gitops", "strimzi", "topicctl")
 
 @click.command("import", cls=options.Command)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH] [DIR]")
-@click.option("--cluster", metavar="NAME", help="Write specs for what this cluster has.")
+@click.option(
+    "--cluster", metavar="NAME", help="Write specs for what this cluster has; one per run."
+)
 @options.bootstrap_option
 @click.option(
     "--against",

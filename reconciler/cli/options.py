@@ -170,7 +170,9 @@ def choose_topics(explained: str) -> Callable[[F], F]:
 estate_argument = click.argument(
     "estate", default="topics", type=click.Path(exists=True, path_type=Path)
 )
-cluster_option = click.option("--cluster", required=True, metavar="NAME", help="Which cluster.")
+cluster_option = click.option(
+    "--cluster", required=True, metavar="NAME", help="Which cluster; one per run."
+)
 clusters_option = click.option(
     "--cluster", "clusters", multiple=True, metavar="NAME", help="Which cluster; repeatable."
 )

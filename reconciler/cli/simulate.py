@@ -74,7 +74,9 @@ def _one(
 
 @click.command(cls=InOrder)
 @click.argument("estate", required=False, type=click.Path(exists=True, path_type=Path))
-@click.option("--cluster", metavar="NAME", help="Use the topics of ESTATE for this cluster.")
+@click.option(
+    "--cluster", metavar="NAME", help="Use the topics of ESTATE for this cluster; one per run."
+)
 @click.option(
     "--against",
     metavar="SNAPSHOT",

@@ -137,14 +137,14 @@ def list_rights(
     tasks: Collection[Task],
     *,
     audit_topic: str | None = None,
-    prefix: str | None = None,
+    prefixes: Collection[str] = (),
 ) -> tuple[Right, ...]:
     """List the smallest rights of an account for some tasks, without those that others bring.
 
-    In: the prefix of the topics of the estate, if the account is to have rights on these only. A
+    In: the prefixes of the topics of the estate, if the account is to have rights on these only. A
     run of moves needs all topics. Without an audit topic, its rights are left out.
     """
-    return reduce_rights(_list_needed(account, tasks, audit_topic, prefix))
+    return reduce_rights(_list_needed(account, tasks, audit_topic, prefixes))
 
 
 def reduce_rights(rights: Iterable[Right]) -> tuple[Right, ...]:
@@ -159,19 +159,20 @@ def reduce_rights(rights: Iterable[Right]) -> tuple[Right, ...]:
 
 
 def _list_needed(
-    account: Account, tasks: Collection[Task], audit_topic: str | None, prefix: str | None
+    account: Account, tasks: Collection[Task], audit_topic: str | None, prefixes: Collection[str]
 ) -> Iterator[Right]:
     for need in _NEEDS:
-        name, prefixed = need.name, False
+        names, prefixed = (need.name,), False
         if need.account != account or need.task not in tasks:
             continue
-        if name == _AUDIT_TOPIC:
+        if need.name == _AUDIT_TOPIC:
             if audit_topic is None:
                 continue
-            name = audit_topic
-        elif prefix is not None and (need.kind, name) == _TOPICS:
-            name, prefixed = prefix, True
-        yield from (Right(need.kind, name, prefixed, each) for each in need.operations)
+            names = (audit_topic,)
+        elif prefixes and (need.kind, need.name) == _TOPICS:
+            names, prefixed = tuple(prefixes), True
+        for name in names:
+            yield from (Right(need.kind, name, prefixed, each) for each in need.operations)
 
 
 def list_operations(task: Task, kind: ResourceKind) -> tuple[Operation, ...]:

@@ -104,6 +104,15 @@ def test_a_prefix_is_the_name_of_a_pattern(capsys: pytest.CaptureFixture[str]) -
     assert {acl.name for acl in acls} == {"shop.", "kafka-cluster"}
 
 
+def test_prefixes_may_be_named_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--prefix", "shop.", "--prefix", "pay.", "--account", "planner"]
+    assert run([*GRANTS, *words]) == 0
+    acls = parse("acls", capsys.readouterr().out)
+    assert {acl.name for acl in acls} == {"shop.", "pay.", "kafka-cluster"}
+    shop, pay = ({a.operation for a in acls if a.name == name} for name in ("shop.", "pay."))
+    assert shop == pay
+
+
 @pytest.mark.parametrize(
     ("entry", "address"),
     [

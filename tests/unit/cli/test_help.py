@@ -46,6 +46,66 @@ def test_no_value_of_an_option_is_lost(words: str) -> None:
         assert caught.value.message == f"{name} is given 2 times, and takes one value"
 
 
+NAME_NOTHING = {
+    *("DURATION", "SIZE", "WHEN", "VERSION", "HOST:PORT", "HOST:PORT,…"),
+    *("FILE", "DIR", "FILE|DIR", "PATH", "PATH|URL", "URL", "SNAPSHOT", "SHA256", "REF", "REV"),
+}
+"""Metavars of quantities, times, addresses, files and revisions: a run has one of each."""
+
+NAMED_ONCE = {
+    "apply --expect": "the fingerprint of the one plan that this run may apply",
+    "fleet --lake-format": "a lake has one format",
+    "grants --applier": "the account that writes; both accounts may be one",
+    "grants --planner": "the account that reads",
+    "history --plan": "shows a run in full, with its plan",
+    "import --owner": "a topic has one owner",
+    "init --commit": "workflows install one release",
+    "init --image": "workflows run in one image",
+    "init --source": "workflows install from one repository",
+    "owners --org": "completes the names of teams, which one organization has",
+    "report --webhook-env": "a notification goes to one address",
+    "report --clusters": "a JSON list, as a variable holds it",
+    "sandbox --image": "a sandbox runs one release",
+    **dict.fromkeys(
+        ("elect --cluster", "rebalance --cluster", "moves --cluster", "import --cluster"),
+        "one run makes one plan, writes one estate or changes one cluster",
+    ),
+    **dict.fromkeys(
+        ("snapshot --cluster", "report --cluster", "rehearse --cluster"),
+        "one file, comment or throwaway cluster is about one cluster",
+    ),
+    **dict.fromkeys(
+        ("get --cluster", "describe --cluster", "health --cluster", "history --cluster"),
+        "one table, screen or document is about one cluster",
+    ),
+    **dict.fromkeys(("grants --cluster", "simulate --cluster"), "the rights or topics of one"),
+}
+"""Every option that names a thing and may be given once only, by command, with the reason."""
+
+
+def list_once() -> dict[str, list[click.Option]]:
+    """List the options that take a name, and take it once, by command and option."""
+    found: dict[str, list[click.Option]] = {}
+    for words, command in COMMANDS.items():
+        for one in command.params:
+            if not isinstance(one, click.Option) or one.multiple or one.is_flag or one.count:
+                continue
+            if one.type.name == "text" and one.metavar not in NAME_NOTHING:
+                found.setdefault(f"{words.split()[0]} {one.opts[0]}", []).append(one)
+    return found
+
+
+def test_an_option_that_names_a_thing_is_repeatable_or_has_a_reason() -> None:
+    assert list_once().keys() == NAMED_ONCE.keys()
+
+
+def test_help_says_that_a_run_takes_one_cluster() -> None:
+    clusters = [each for key, ones in list_once().items() if "--cluster" in key.split()
+                for each in ones]  # fmt: skip
+    assert len(clusters) > 20
+    assert all("one per run" in (each.help or "") for each in clusters)
+
+
 def test_topics_may_be_named_one_by_one() -> None:
     named = [one for c in COMMANDS.values() for one in c.params if "--topic" in one.opts]
     assert len(named) == 14
