@@ -104,6 +104,9 @@ def command(
         plan=plan,
         cluster=cluster if journal is not None and options.is_given("cluster") else None,
     )
+    # An audit topic is read from --since on only: what is older may match.
+    if not found and (journal is not None or start is None):
+        _refuse_unmatched(records, topic, source)
     shown = found[: 1 if last else show]
     saved = _find_plans(plans or (journal.parent if journal is not None else None), shown)
     kept = tuple(
@@ -125,6 +128,14 @@ def command(
         print_note(f"--plan {named[:DIGITS]} shows a run in full, and how to go back")
     if topic != "*" and not found:
         print_note(f"no run has a topic that matches {topic}")
+
+
+def _refuse_unmatched(records: Records, topic: str, source: str) -> None:
+    """Refuse globs that match no topic of any run: they are mistyped. Errors: UsageError."""
+    from reconciler.run.history import choose_runs
+
+    if topic != "*" and not choose_runs(records.runs, topics=topic):
+        raise UsageError(f"no run of {source} has a topic that matches --topic {topic!r}")
 
 
 def _read(

@@ -123,11 +123,23 @@ def test_a_variable_chooses_nothing_from_a_journal(
     assert " · no run · " in capsys.readouterr().out
 
 
-def test_no_run_says_so(journal: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["history", "--journal", str(journal), "--topic", "nothing.*"]) == 0
+def test_a_pattern_that_matches_nothing_is_an_error(
+    journal: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["history", "--journal", str(journal), "--topic", "nothing.*"]) == 64
+    told = capsys.readouterr()
+    said = f"no run of journal {journal} has a topic that matches --topic 'nothing.*'"
+    assert (told.out, told.err) == ("", f"error: {said}\n")
+
+
+def test_a_pattern_that_matches_only_older_runs_is_no_error(
+    journal: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--journal", str(journal), "--topic", "shop.*", "--since", "2999-01-01"]
+    assert run(["history", *words]) == 0
     told = capsys.readouterr()
     assert told.out == f"journal {journal} · no run · times in UTC\n"
-    assert told.err == "no run has a topic that matches nothing.*\n"
+    assert told.err == "no run has a topic that matches shop.*\n"
 
 
 @pytest.mark.parametrize(
