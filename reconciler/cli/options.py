@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
+STDOUT = Path("-")
+"""The path of `--out -`."""
+
 
 def read_duration(ctx: click.Context, param: click.Parameter, value: str) -> float:
     """Read the duration of an option, such as 10m, spelled as in specs, or 0. Units: seconds."""

@@ -16,7 +16,7 @@ import click
 
 from reconciler.api.rendering import PlanFormat, render_plan
 from reconciler.cli.git import Checkout, GitError, UnknownCommitError
-from reconciler.cli.options import is_given
+from reconciler.cli.options import STDOUT, is_given
 from reconciler.cli.terminal import fold_width, print_annotations, print_note, wants_colour
 from reconciler.errors import Finding, FindingsError, UsageError
 from reconciler.files import open_to_append, write_file
@@ -71,10 +71,6 @@ class PlanFiles:
         if path.exists():
             path.unlink()
             print_note(f"removed stale {path}")
-
-
-STDOUT = Path("-")
-"""The path of `--out -`."""
 
 
 def choose_output(out: Path | None, form: PlanFormat) -> tuple[Path | None, PlanFormat]:

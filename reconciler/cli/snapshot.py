@@ -23,7 +23,7 @@ from reconciler.units import count
     required=True,
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write it.",
+    help="Where to write it; - prints it.",
 )
 def command(estate: Path, cluster: str, bootstrap_servers: str | None, out: Path) -> None:
     """Write brokers, topics, replicas and configs of a cluster into a file.
@@ -31,12 +31,18 @@ def command(estate: Path, cluster: str, bootstrap_servers: str | None, out: Path
     ESTATE has the connection settings. The file holds no records and no secrets; `plan
     --against`, `simulate` and `sandbox up --like` read it. ESTATE defaults to topics.
     """
+    from reconciler.planfile.snapshot import encode_snapshot
+
     loaded = load_estate(estate)
     find_cluster(loaded, cluster)
     with working(f"reading {cluster}"):
         state = take_snapshot(loaded, cluster, bootstrap_servers=bootstrap_servers)
-    write_snapshot(state, out)
+    if out == options.STDOUT:
+        click.echo(encode_snapshot(state), nl=False)
+    else:
+        write_snapshot(state, out)
     for note in state.notes:
         print_note(f"{note.severity}: {note.what}; {note.way_out} [{note.rule}]")
     brokers, topics = count(len(state.brokers), "broker"), count(len(state.topics), "topic")
-    print_note(f"{cluster}: {brokers} and {topics} saved to {out}")
+    if out != options.STDOUT:
+        print_note(f"{cluster}: {brokers} and {topics} saved to {out}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,11 @@ def test_a_plan_on_a_snapshot_is_the_live_plan_and_applies(
     saved, live, offline = (str(tmp_path / n) for n in ("lab.json", "live.json", "off.json"))
     verb = ("plan", str(estate), "--cluster", "lab")
     assert run(["snapshot", str(estate), "--cluster", "lab", "--out", saved]) == 0
+    capsys.readouterr()
+    assert run(["snapshot", str(estate), "--cluster", "lab", "--out", "-"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == json.loads((tmp_path / "lab.json").read_text())
+    assert "saved to" not in printed.err
     assert run([*verb, "--out", live]) == 1
     assert run([*verb, "--against", saved, "--out", offline]) == 1
     planned = (tmp_path / "off.json").read_bytes()
