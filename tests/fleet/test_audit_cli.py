@@ -118,6 +118,33 @@ def test_a_history_of_one_collection_has_nothing_to_tell(
     assert capsys.readouterr().out.count("  nothing\n") == 3
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--topic", "nothing.*"], "no topic of the lake matches --topic 'nothing.*'"),
+        (
+            ["--cluster", "prod", "--cluster", "elsewhere"],
+            "no cluster of the lake matches --cluster 'elsewhere'; it has: down, prod",
+        ),
+    ],
+)
+def test_a_history_refuses_what_matches_nothing(
+    words: list[str], said: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("fleet", "history", "--lake", str(place / "lake"), *words) == 64
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.endswith(f"error: {said}\n")
+
+
+def test_an_audit_refuses_a_cluster_that_the_collection_does_not_have(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert audit(place, "--cluster", "elsewhere") == 64
+    said = "error: no cluster of the lake matches --cluster 'elsewhere'; it has: down, prod\n"
+    assert capsys.readouterr().err.endswith(said)
+
+
 def test_since_is_a_day_or_a_collection(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("fleet", "history", "--lake", str(place / "lake"), "--since", "yesterday") == 64
     assert "2026-11-21" in capsys.readouterr().err

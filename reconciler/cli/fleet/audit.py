@@ -14,6 +14,7 @@ from reconciler.cli.fleet.options import (
     engine_options,
     lake_option,
     open_lake,
+    refuse_unread,
     spark_job,
 )
 from reconciler.cli.options import Command
@@ -96,6 +97,7 @@ def command(
     loaded = load_estate(estate)
     with spark_job(engine) as job:
         lake = open_lake(job.session, root, form)
+        refuse_unread(clusters, [lake.find_attempt(collection)])
         made = audit_collection(lake, loaded, collection, announce=job.announce)
         kept = select_findings(lake.read(FINDINGS, made), Severity(severity), clusters)
         found = summarise_causes(kept, show)

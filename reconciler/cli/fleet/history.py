@@ -14,6 +14,7 @@ from reconciler.cli.fleet.options import (
     engine_options,
     lake_option,
     open_lake,
+    refuse_unread,
     spark_job,
 )
 from reconciler.cli.options import Command, choose_topics
@@ -81,13 +82,17 @@ def command(
     start = None if since is None else _read_since(since)
     with spark_job(engine) as job:
         lake = open_lake(job.session, root, form)
+        refuse_unread(clusters, lake.list_attempts())
         made = trace_collections(lake, announce=job.announce)
-        parts = _select(read_history(lake, made), topic, clusters, start or "")
+        history = read_history(lake, made)
+        parts = _select(history, topic, clusters, start or "")
         told = {}
         for name, rows in parts.items():
             first = rows.take(show)
             # Counting is another Spark job over the table: avoid it if the rows are all there.
             told[name] = Told(first, len(first) if len(first) < show else rows.count())
+        if not any(part.count for part in told.values()):
+            _refuse_unmatched(history, topic, clusters)
     if output == "json":
         shown = {
             name: {"count": part.count, "rows": [row.asDict(recursive=True) for row in part.rows]}
@@ -115,22 +120,45 @@ def _read_since(text: str) -> str:
     return text
 
 
+def _refuse_unmatched(
+    history: Mapping[str, DataFrame], topic: str, clusters: Sequence[str]
+) -> None:
+    """Refuse globs that match no topic of a history, whenever it was. Errors: UsageError.
+
+    `growth` has every topic that was ever read, and `drift` those that only specs have.
+    """
+    from reconciler.fleet.tables import DRIFT, GROWTH
+
+    if topic != "*" and not any(
+        _choose_rows(history[table.name], topic, clusters).take(1) for table in (GROWTH, DRIFT)
+    ):
+        raise UsageError(f"no topic of the lake matches --topic {topic!r}")
+
+
+def _choose_rows(rows: DataFrame, topic: str, clusters: Sequence[str]) -> DataFrame:
+    """Return the rows of the wanted topics and clusters."""
+    from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+
+    from reconciler.fleet.globs import translate_globs
+
+    rows = rows.where(F.col("cluster").isin(list(clusters))) if clusters else rows
+    named = F.regexp_like("topic", F.lit(translate_globs(topic.split(","))))
+    return rows.where(named) if topic != "*" else rows
+
+
 def _select(
     history: Mapping[str, DataFrame], topic: str, clusters: Sequence[str], since: str
 ) -> dict[str, DataFrame]:
     """Return the wanted rows of each table, in the order in which they are shown."""
     from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-    from reconciler.fleet.globs import translate_globs
     from reconciler.fleet.tables import DRIFT, EVENTS, GROWTH
 
     last = {EVENTS: "first_seen", DRIFT: "coalesce(gone_in, last_seen)", GROWTH: "last_seen"}
 
     def wanted(table: LakeTable) -> DataFrame:
         rows = history[table.name].where(F.expr(last[table]) >= since)
-        rows = rows.where(F.col("cluster").isin(list(clusters))) if clusters else rows
-        named = F.regexp_like("topic", F.lit(translate_globs(topic.split(","))))
-        return rows.where(named) if topic != "*" else rows
+        return _choose_rows(rows, topic, clusters)
 
     grown = F.abs(F.col("partitions_last") - F.col("partitions_first"))
     bytes_grown = F.abs(F.col("size_bytes_last") - F.col("size_bytes_first"))

@@ -20,6 +20,7 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from reconciler.fleet.lake.attempts import Published
     from reconciler.fleet.lake.lake import Lake
 
 T = TypeVar("T")
@@ -123,6 +124,17 @@ def open_lake(session: SparkSession, root: str, form: str) -> Lake:
     lake = Lake(session, root, form, counts_once=True)
     warn_ahead((attempt.collection for attempt in lake.list_attempts()), root)
     return lake
+
+
+def refuse_unread(clusters: Iterable[str], attempts: Iterable[Published]) -> None:
+    """Refuse names of clusters that no attempt at a collection has. Errors: UsageError."""
+    from reconciler.diff.notes import name_some
+
+    known = {name for attempt in attempts for name in attempt.rows["readings"]}
+    for name in clusters:
+        if name not in known:
+            listed = name_some(sorted(known)) or "none"
+            raise UsageError(f"no cluster of the lake matches --cluster {name!r}; it has: {listed}")
 
 
 def warn_ahead(collections: Iterable[str], root: str) -> None:
