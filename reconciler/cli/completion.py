@@ -24,8 +24,8 @@ SHELLS: Mapping[str, type[ShellComplete]] = MappingProxyType(
 def command(shell: str) -> None:
     """Print the completion script of SHELL.
 
-    It completes commands, options and files, and from the estate clusters, topics, owners and
-    profiles. Nothing is read from a cluster.
+    It completes commands, options and files, and from the estate clusters, topics, owners,
+    labels and profiles. Nothing is read from a cluster.
     """
     from reconciler.cli.app import group
 

@@ -28,7 +28,7 @@ from reconciler.cli.terminal import (
 from reconciler.inventory.brokers import BrokerRow, list_brokers
 from reconciler.inventory.configs import ConfigRow, check_keys, list_configs
 from reconciler.inventory.groups import GroupRow, list_groups
-from reconciler.inventory.inventory import Choice, Inventory, Kind
+from reconciler.inventory.inventory import Choice, Inventory, Kind, read_labels
 from reconciler.inventory.topics import PartitionRow, TopicRow, list_partitions, list_topics
 from reconciler.show.inventory import close_rows, render_rows
 
@@ -49,6 +49,7 @@ class Asked:
     every_s: int | None
     topics: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     unmanaged: bool = False
     internal: bool = False
     unhealthy: bool = False
@@ -59,6 +60,7 @@ class Asked:
         return Choice(
             topics=self.topics,
             owners=self.owners,
+            labels=read_labels(self.labels),
             unmanaged=self.unmanaged,
             internal=self.internal,
             unhealthy=self.unhealthy,
@@ -109,6 +111,13 @@ def _filters(command: F) -> F:
                 multiple=True,
                 metavar="NAME",
                 help="Only topics of this owner; repeatable.",
+            ),
+            click.option(
+                "--label",
+                "labels",
+                multiple=True,
+                metavar="LABEL",
+                help="Only topics with this label, KEY or KEY=VALUE; repeatable.",
             ),
             click.option("--unmanaged", is_flag=True, help="Only topics that no spec names."),
             click.option("--internal", is_flag=True, help="Only Kafka's internal topics."),

@@ -1,4 +1,4 @@
-"""Names that a shell completes: clusters, topics, owners and profiles of an estate."""
+"""Names that a shell completes: clusters, topics, owners, labels and profiles of an estate."""
 
 from __future__ import annotations
 
@@ -21,12 +21,20 @@ def _list_owners(estate: Estate) -> Iterable[str]:
     return (str(owner) for owner in named if owner is not None)
 
 
+def _list_labels(estate: Estate) -> Iterable[str]:
+    # Keys alone: bash takes what follows an equals sign for another word.
+    for cluster in estate.declared:
+        for spec in estate.topics_for(cluster):
+            yield from spec.labels
+
+
 _NAMES: Mapping[str, Callable[[Estate], Iterable[str]]] = MappingProxyType(
     {
         "--cluster": lambda estate: (*estate.declared, "sandbox"),
         "--topic": lambda estate: estate.topics,
         "--explain": lambda estate: estate.topics,
         "--owner": _list_owners,
+        "--label": _list_labels,
         "--profile": lambda estate: estate.profiles,
     }
 )

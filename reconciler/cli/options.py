@@ -92,7 +92,7 @@ class _Named(click.ParamType):  # type: ignore[type-arg]  # generic in newer one
         return complete_names(ctx, self._option, incomplete)
 
 
-_NAMED = ("--cluster", "--topic", "--explain", "--owner", "--profile")
+_NAMED = ("--cluster", "--topic", "--explain", "--owner", "--label", "--profile")
 """Options whose names an estate has. A text of another form, such as NAME=PxR, is not one."""
 
 

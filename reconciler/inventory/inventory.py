@@ -33,13 +33,15 @@ class Standing(StrEnum):
 class Choice:
     """The topics that are asked for; every filter that is set must hold.
 
-    `topics` holds globs, `owners` names; none of either means all. `idle_since_ms`: nothing was
-    written since then, and no active group reads it. Internal topics are listed with `internal`
+    `topics` holds globs, `owners` names; none of either means all. `labels` holds keys, each with
+    the values that it may have, or with none for any value. `idle_since_ms`: nothing was written
+    since then, and no active group reads it. Internal topics are listed with `internal`
     only, or if a name without a wildcard or `unhealthy` asks for them.
     """
 
     topics: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
+    labels: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     unmanaged: bool = False
     internal: bool = False
     unhealthy: bool = False
@@ -118,6 +120,8 @@ class Inventory:
             return False
         if choice.owners and (spec is None or spec.owner not in choice.owners):
             return False
+        if choice.labels and (spec is None or not _has_labels(spec, choice.labels)):
+            return False
         if choice.unmanaged and self.stand(name) is not Standing.UNMANAGED:
             return False
         if choice.unhealthy and not any(self.find_faults(topic)):
@@ -134,21 +138,61 @@ class Inventory:
     def check(self, choice: Choice) -> None:
         """Refuse names that nothing has: an empty answer would look as if all were well.
 
-        Errors: UsageError for a glob that no live topic matches, an owner that no spec names, and
-        filters that need an estate.
+        Errors: UsageError for a glob that no live topic matches, an owner or a label that no spec
+        has, and filters that need an estate.
         """
         for glob in choice.topics:
             if not any(fnmatchcase(name, glob) for name in self.state.topics):
                 near = suggest(glob, self.state.topics)
                 raise UsageError(f"no topic of {self.cluster} matches --topic {glob!r}{near}")
-        if self.entry is None and (choice.owners or choice.unmanaged):
-            option = "--owner" if choice.owners else "--unmanaged"
+        of_specs = (
+            ("--owner", choice.owners),
+            ("--label", choice.labels),
+            ("--unmanaged", choice.unmanaged),
+        )
+        option = next((option for option, value in of_specs if value), None)
+        if self.entry is None and option is not None:
             raise UsageError(f"{option} needs the specs: name the cluster with --cluster NAME")
         owners = {spec.owner for spec in self.specs.values() if spec.owner is not None}
         for owner in choice.owners:
             if owner not in owners:
                 near = suggest(owner, owners)
                 raise UsageError(f"no topic that goes to {self.cluster} has owner {owner!r}{near}")
+        labels = {
+            text
+            for spec in self.specs.values()
+            for key, value in spec.labels.items()
+            for text in (key, f"{key}={value}")
+        }
+        for label in _name_labels(choice.labels):
+            if label not in labels:
+                near = suggest(label, labels)
+                raise UsageError(f"no topic that goes to {self.cluster} has label {label!r}{near}")
+
+
+def read_labels(texts: Iterable[str]) -> Mapping[str, frozenset[str]]:
+    """Read `key` or `key=value`; several values of a key are alternatives, the key alone is any."""
+    read: dict[str, set[str] | None] = {}
+    for text in texts:
+        key, has_value, value = text.partition("=")
+        values = read.setdefault(key, set())
+        if not has_value:
+            read[key] = None
+        elif values is not None:
+            values.add(value)
+    return MappingProxyType({key: frozenset(values or ()) for key, values in read.items()})
+
+
+def _name_labels(labels: Mapping[str, frozenset[str]]) -> Iterator[str]:
+    for key, values in labels.items():
+        yield from (f"{key}={value}" for value in sorted(values)) if values else (key,)
+
+
+def _has_labels(spec: TopicSpec, labels: Mapping[str, frozenset[str]]) -> bool:
+    return all(
+        key in spec.labels and (not values or spec.labels[key] in values)
+        for key, values in labels.items()
+    )
 
 
 def find_topic(inventory: Inventory, name: str) -> TopicState | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.inventory.inventory import Inventory, Standing
@@ -20,7 +21,7 @@ class TopicRow:
     `replication` holds every number of replicas that a partition has, normally one. `problems`
     counts partitions by problem, None if it is unknown which replicas are in sync. `size_bytes`
     sums partitions, each counted once. `written_ms` is the latest timestamp of a record, 0 if the
-    topic holds none.
+    topic holds none. `labels` are those of its spec.
     """
 
     topic: str
@@ -33,6 +34,7 @@ class TopicRow:
     size_bytes: int | None = None
     written_ms: int | None = None
     readers: tuple[str, ...] | None = None
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ def list_topics(inventory: Inventory, topics: Iterable[TopicState]) -> Iterator[
             size_bytes=sum_sizes(topic),
             written_ms=(usage.newest_ms or 0) if usage and known else None,
             readers=usage.groups if usage and not usage.unseen else None,
+            labels=spec.labels if spec else MappingProxyType({}),
         )
 
 

@@ -61,6 +61,7 @@ class TopicItem(Document):
     partitions: int
     replication_factors: Annotated[tuple[int, ...], Held("replication")]
     owner: str | None
+    labels: Mapping[str, str]
     standing: Standing | None
     spec: Location | None
     problems: Mapping[Fault, int] | None

@@ -25,6 +25,7 @@ from reconciler.show.inventory import (
     say_ago,
     say_counts,
     say_flags,
+    say_labels,
     say_leader,
     say_origin,
     say_size,
@@ -78,6 +79,7 @@ def _say_topic(about: TopicDescription, paint: Paint, now_ms: int) -> list[str]:
     spec = f"{row.spec.file}:{row.spec.line}" if row.spec else ""
     lines = [
         ("owner", escape_unprintable(row.owner or "")),
+        ("labels", escape_unprintable(say_labels(row.labels))),
         ("spec", spec + (f" · profile {about.profile}" if about.profile else "")),
         ("about", escape_unprintable(" ".join((about.about or "").split()))),
         ("id", about.topic_id or ""),

@@ -118,6 +118,11 @@ def say_size(size_bytes: int | None) -> str:
     return "" if size_bytes is None else approximate_size(size_bytes)
 
 
+def say_labels(labels: Mapping[str, str]) -> str:
+    """Return the labels of a topic as a spec has them, by key."""
+    return ", ".join(f"{key}: {value}".rstrip() for key, value in sorted(labels.items()))
+
+
 def say_time(time_ms: int) -> str:
     """Return a time in UTC."""
     return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M}"
@@ -232,6 +237,7 @@ _TOPICS = (
     Column("owner", lambda row: row.owner or "", 4),
     Column("health", lambda row: say_counts(row.problems)),
     Column("spec", lambda row: f"{row.spec.file}:{row.spec.line}" if row.spec else "", 5),
+    Column("labels", lambda row: say_labels(row.labels), 6),
 )
 
 _BROKERS = (

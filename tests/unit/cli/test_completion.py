@@ -33,7 +33,8 @@ def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "topics").mkdir()
     clusters = "version: 1\nprofiles: {event-log: {}}\nclusters: {prod-eu: {}, staging: {}}\n"
     (tmp_path / "topics" / "clusters.yaml").write_text(clusters)
-    specs = "topic: orders.events\nowner: shop\n---\ntopic: orders.prices\n---\ntopic: pay\n"
+    specs = "topic: orders.events\nowner: shop\nlabels: {tier: gold}\n---\ntopic: orders.prices\n"
+    specs += "---\ntopic: pay\n"
     (tmp_path / "topics" / "a.yaml").write_text(specs)
     return tmp_path
 
@@ -63,7 +64,9 @@ def test_a_word_is_completed(words: list[str], incomplete: str, expected: list[s
     assert complete(words, incomplete) == expected
 
 
-@pytest.mark.parametrize(("option", "name"), [("--owner", "shop"), ("--profile", "event-log")])
+@pytest.mark.parametrize(
+    ("option", "name"), [("--owner", "shop"), ("--label", "tier"), ("--profile", "event-log")]
+)
 def test_owners_and_profiles_are_completed_wherever_an_option_takes_them(
     option: str, name: str
 ) -> None:

@@ -15,6 +15,7 @@ from reconciler.cli.schema import render_schema
 
 CLUSTERS = "version: 1\nprofiles: {log: {config: {retention.ms: 7d}}}\nclusters: {prod: {}}\n"
 SPECS = "topic: a\nowner: team-a\npartitions: 2\nreplication_factor: 2\nprofile: log\n"
+LABELS = "labels: {pii: 'true', tier: gold}\n"
 SNAPSHOT = {
     "cluster_id": "c-1",
     "brokers": [{"id": 1, "rack": "r1"}, {"id": 2, "rack": "r2"}],
@@ -36,7 +37,7 @@ SNAPSHOT = {
 def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "topics").mkdir()
     (tmp_path / "topics" / "clusters.yaml").write_text(CLUSTERS)
-    (tmp_path / "topics" / "a.yaml").write_text(SPECS)
+    (tmp_path / "topics" / "a.yaml").write_text(SPECS + LABELS)
     (tmp_path / "s.json").write_text(json.dumps(SNAPSHOT))
     monkeypatch.chdir(tmp_path)
 
@@ -48,9 +49,10 @@ def get(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def test_topics_of_a_snapshot(capsys: pytest.CaptureFixture[str]) -> None:
     assert get(capsys, "topics", "--cluster", "prod").splitlines() == [
-        "topic  partitions  replicas     size  standing   owner   health              spec",
+        "topic  partitions  replicas     size  standing   owner   health              "
+        "spec             labels",
         "a               2         2  3.9 KiB  managed    team-a  under-replicated 1  "
-        "topics/a.yaml:1",
+        "topics/a.yaml:1  pii: true, tier: gold",
         "b               1         2           unmanaged          ok",
         "2 topics · 1 internal topic not listed; --internal lists them",
     ]
@@ -81,11 +83,24 @@ def test_unhealthy_partitions_alone(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["topics", "partitions", "configs"])
+def test_a_label_chooses_topics_and_what_belongs_to_them(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = (kind, "--cluster", "prod", "--label", "pii=true", "--label", "tier")
+    told = json.loads(get(capsys, *asked, "--format", "json"))
+    assert {row["topic"] for row in told[kind]} == {"a"}
+    if kind == "topics":
+        assert told[kind][0]["labels"] == {"pii": "true", "tier": "gold"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("topics", "--topic", "c"), "no topic of s.json matches --topic 'c'"),
         (("topics", "--owner", "team-a"), "--owner needs the specs"),
+        (("topics", "--label", "pii"), "--label needs the specs"),
+        (("topics", "--cluster", "prod", "--label", "pi=true"), "did you mean pii=true?"),
         (("topics", "--idle", "30d"), "a snapshot does not hold who writes and reads"),
         (("topics", "--idle", "30"), "'30' has no unit"),
         (("configs", "--config", "retention"), "no topic has a config 'retention'"),

@@ -8,7 +8,7 @@ import pytest
 from shorthand import HERE, NOW_MS, cluster, spec, topic
 
 from reconciler.errors import UsageError
-from reconciler.inventory.inventory import Choice, Inventory, find_topic
+from reconciler.inventory.inventory import Choice, Inventory, find_topic, read_labels
 from reconciler.model.cluster import TopicUsage
 from reconciler.spec.clusters import ClusterEntry
 
@@ -20,8 +20,8 @@ STATE = cluster(
     topic("1,2", INTERNAL, internal=True, in_sync=((1,),), leaders=(1,)),
 )
 SPECS = {
-    "orders.events": spec("orders.events", owner="orders"),
-    "payments": spec("payments", owner="pay"),
+    "orders.events": spec("orders.events", owner="orders", labels={"pii": "true", "tier": "gold"}),
+    "payments": spec("payments", owner="pay", labels={"pii": "true", "tier": "silver"}),
     "new": spec("new"),
 }
 FOUND = Inventory("prod", STATE, ClusterEntry("prod", HERE), SPECS)
@@ -52,6 +52,24 @@ def test_every_filter_must_hold(choice: Choice, chosen: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("labels", "chosen"),
+    [
+        (["pii"], ["orders.events", "payments"]),
+        (["pii=true", "tier=gold"], ["orders.events"]),
+        (["tier=gold", "tier=silver"], ["orders.events", "payments"]),
+        (["tier=gold", "tier"], ["orders.events", "payments"]),
+        (["tier", "tier=gold"], ["orders.events", "payments"]),
+        (["pii=false"], []),
+        (["tier="], []),
+    ],
+)
+def test_values_of_a_label_are_alternatives_and_every_key_must_be_there(
+    labels: list[str], chosen: list[str]
+) -> None:
+    assert names(Choice(labels=read_labels(labels))) == chosen
+
+
+@pytest.mark.parametrize(
     ("usage", "is_idle"),
     [
         (TopicUsage(NOW_MS, ends=(9,), newest_ms=1_000), True),
@@ -76,6 +94,9 @@ def test_a_topic_is_idle_without_writes_and_readers(usage: TopicUsage, is_idle: 
         ),
         (Choice(topics=("order.events",)), FOUND, "did you mean orders.events?"),
         (Choice(owners=("order",)), FOUND, "has owner 'order'; did you mean orders?"),
+        (Choice(labels=read_labels(["pii=tru"])), FOUND, "label 'pii=tru'; did you mean pii=true?"),
+        (Choice(labels=read_labels(["tiers"])), FOUND, "has label 'tiers'; did you mean tier?"),
+        (Choice(labels=read_labels(["pii"])), ALONE, "--label needs the specs"),
         (Choice(owners=("orders",)), ALONE, "--owner needs the specs"),
         (Choice(unmanaged=True), ALONE, "--unmanaged needs the specs"),
     ],
