@@ -22,7 +22,6 @@ from reconciler.kafka.errors import UntranslatableError
 from reconciler.kafka.rights import missing_on_group
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client
 from reconciler.model.rights import GROUP, MOVES_GROUP
-from reconciler.run.ports import Lease
 from reconciler.units import SECOND, format_duration
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def hold_lock(
     group: str = GROUP,
     patience_s: float = 0.0,
     observe: Callable[[Waiting], None] = lambda _: None,
-) -> Iterator[Lease]:
+) -> Iterator[ClusterLock]:
     """Hold a lock of a cluster in a block; wait for it up to `patience_s`.
 
     `group` is GROUP or MOVES_GROUP; the two locks do not exclude each other.
