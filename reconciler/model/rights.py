@@ -161,6 +161,7 @@ def reduce_rights(rights: Iterable[Right]) -> tuple[Right, ...]:
 def _list_needed(
     account: Account, tasks: Collection[Task], audit_topic: str | None, prefixes: Collection[str]
 ) -> Iterator[Right]:
+    names: tuple[str, ...]
     for need in _NEEDS:
         names, prefixed = (need.name,), False
         if need.account != account or need.task not in tasks:
