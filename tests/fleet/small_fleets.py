@@ -48,5 +48,4 @@ def _write_readings(states: Mapping[str, ClusterState | str]) -> pa.Table:
 def _write_reading(state: ClusterState | str) -> Mapping[str, Any]:
     if isinstance(state, str):
         return {"status": "unreadable", "error": state}
-    read_at = "2026-11-22T03:00:00+00:00"
-    return {"status": "read", "read_at": read_at, **describe_reading(state)}
+    return {"status": "read", **describe_reading(state)}
