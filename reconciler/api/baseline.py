@@ -13,8 +13,8 @@ from reconciler.spec.estate import parse_estate
 def write_baseline(path: Path) -> DraftedBaseline:
     """Write what breaks the policy of an estate now into its baseline. Reasons are kept.
 
-    Errors: SpecError for any other error of the estate: then
-    nothing is written, because what breaks the policy is not known entirely; UsageError.
+    Errors: UsageError; SpecError for any other error of the estate. Then nothing is written,
+    because what breaks the policy is not known entirely.
     """
     estate = parse_estate(read_estate_files(path), str(path), exempts_all=True)
     drafted = draft_baseline(estate.exempt, estate.exemptions)

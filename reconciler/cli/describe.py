@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -63,7 +62,7 @@ def topic(name: str, form: str, **where: Any) -> None:
 
     ESTATE, topics by default, has the connection of --cluster and the spec.
     """
-    target = _aim(**where)
+    target = aim(**where)
     with Source(target) as source, working(f"reading {target.name}"):
         found, about = source.describe_topic(name)
         plan = _plan(target, found, name)
@@ -97,7 +96,7 @@ def broker(broker: int, form: str, **where: Any) -> None:
 
     ESTATE, topics by default, has the connection of --cluster.
     """
-    target = _aim(**where)
+    target = aim(**where)
     with Source(target) as source, working(f"reading {target.name}"):
         found, about = source.describe_broker(broker)
     if form != "text":
@@ -111,12 +110,6 @@ def broker(broker: int, form: str, **where: Any) -> None:
     text = render_broker(about, choose_paint(sys.stdout), screen_width())
     click.echo(text, nl=False, color=True)
     _print_notes(found)
-
-
-def _aim(
-    estate: Path | None, cluster: str | None, bootstrap_servers: str | None, against: Path | None
-) -> Target:
-    return aim(estate, cluster, bootstrap_servers, against)
 
 
 def _plan(target: Target, found: Inventory, name: str) -> Plan | None:

@@ -14,6 +14,11 @@ from reconciler.cli.options import Command
 from reconciler.errors import UsageError, say_install
 
 
+def _publish(schema: Mapping[str, Any], title: str) -> dict[str, Any]:
+    """Return a schema with its dialect and a title."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": title}
+
+
 def _topic() -> dict[str, Any]:
     from reconciler.spec.json_schema import build_topic_schema
 
@@ -35,81 +40,65 @@ def _baseline() -> dict[str, Any]:
 def _plan() -> dict[str, Any]:
     from reconciler.planfile.plan_document import PlanDocument
 
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **PlanDocument.model_json_schema(mode="serialization"),
-        "title": "A plan of reconciler",
-    }
+    return _publish(PlanDocument.model_json_schema(mode="serialization"), "A plan of reconciler")
 
 
 def _snapshot() -> dict[str, Any]:
     from reconciler.planfile.snapshot_document import SnapshotDocument
 
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **SnapshotDocument.model_json_schema(),
-        "title": "A snapshot of a Kafka cluster, for reconciler",
-    }
+    return _publish(
+        SnapshotDocument.model_json_schema(), "A snapshot of a Kafka cluster, for reconciler"
+    )
 
 
 def _moves() -> dict[str, Any]:
     from reconciler.planfile.moves_in_flight import MovesDocument
 
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **MovesDocument.model_json_schema(mode="serialization"),
-        "title": "Moves in flight on a Kafka cluster, as reconciler reports them",
-    }
+    return _publish(
+        MovesDocument.model_json_schema(mode="serialization"),
+        "Moves in flight on a Kafka cluster, as reconciler reports them",
+    )
 
 
 def _health() -> dict[str, Any]:
     from reconciler.planfile.health_document import HealthDocument
 
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **HealthDocument.model_json_schema(mode="serialization"),
-        "title": "The health of a Kafka cluster, as reconciler reports it",
-    }
+    return _publish(
+        HealthDocument.model_json_schema(mode="serialization"),
+        "The health of a Kafka cluster, as reconciler reports it",
+    )
 
 
 def _validation() -> dict[str, Any]:
     from reconciler.planfile.validation import ValidationDocument
 
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **ValidationDocument.model_json_schema(mode="serialization"),
-        "title": "What reconciler validate finds",
-    }
+    return _publish(
+        ValidationDocument.model_json_schema(mode="serialization"), "What reconciler validate finds"
+    )
 
 
 def _get() -> dict[str, Any]:
     from reconciler.planfile.inventory_documents import build_get_schema
 
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **build_get_schema(),
-        "title": "What a Kafka cluster has, as reconciler get prints it",
-    }
+    return _publish(build_get_schema(), "What a Kafka cluster has, as reconciler get prints it")
 
 
 def _describe() -> dict[str, Any]:
     from reconciler.planfile.inventory_documents import build_describe_schema
 
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **build_describe_schema(),
-        "title": "A topic or a broker of a Kafka cluster, as reconciler describe prints it",
-    }
+    return _publish(
+        build_describe_schema(),
+        "A topic or a broker of a Kafka cluster, as reconciler describe prints it",
+    )
 
 
 def _history() -> dict[str, Any]:
     from reconciler.planfile.history import HistoryDocument
 
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **HistoryDocument.model_json_schema(mode="serialization"),
-        "title": "What earlier runs of reconciler did on a Kafka cluster",
-    }
+    return _publish(
+        HistoryDocument.model_json_schema(mode="serialization"),
+        "What earlier runs of reconciler did on a Kafka cluster",
+    )
 
 
 def _answer(build: Callable[[ModuleType], dict[str, Any]]) -> Callable[[], dict[str, Any]]:

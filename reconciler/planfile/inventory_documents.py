@@ -139,10 +139,6 @@ class PlaceItem(Document):
     partition: Annotated[int, Derived(lambda place: place[1])]
 
 
-def _write_most(row: GroupRow) -> PlaceItem | None:
-    return None if row.most is None else PlaceItem.write(row.most)
-
-
 class GroupItem(Document):
     """A consumer group. `topics` are those that it reads now, or holds committed offsets on.
 
