@@ -13,7 +13,7 @@ from typing import Literal
 from reconciler.errors import Finding, Location, UsageError
 from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
 from reconciler.model.configs import Origin
-from reconciler.model.health import Fault, judge_partition, read_min_insync
+from reconciler.model.health import Fault, judge_topic, read_min_insync
 from reconciler.spec.clusters import ClusterEntry
 
 Kind = Literal["topics", "brokers", "partitions", "groups", "configs"]
@@ -87,16 +87,7 @@ class Inventory:
         """
         alive = {broker.id for broker in self.state.brokers if broker.alive}
         needed = read_min_insync(topic.config, self.state.config_defaults) or 1
-        unknown = (None,) * len(topic.assignment)
-        rows = zip(
-            topic.assignment, topic.in_sync or unknown, topic.leaders or unknown, strict=True
-        )
-        return tuple(
-            judge_partition(
-                row, in_sync, leader, needed, moving=number in topic.reassigning, alive=alive
-            )
-            for number, (row, in_sync, leader) in enumerate(rows)
-        )
+        return tuple(judge_topic(topic, needed, alive))
 
     def is_same(self, key: str, live: str | None, wished: str | None) -> bool:
         """Return whether a live value is what a spec asks for, however it is spelled."""

@@ -27,6 +27,7 @@ from reconciler.model.cluster import (
     ThrottleList,
     ThrottleRate,
     ThrottleSide,
+    TopicState,
 )
 from reconciler.model.moves import KEEP_FREE_PERCENT, MIN_INSYNC, read_default
 from reconciler.model.throttles import Leftover, find_leftovers, list_throttled
@@ -247,20 +248,29 @@ def find_faulty(state: ClusterState) -> Iterator[FaultyPartition]:
     """Yield the partitions with a fault, by topic and number."""
     alive = {broker.id for broker in state.brokers if broker.alive}
     for name, topic in sorted(state.topics.items()):
-        unknown = (None,) * len(topic.assignment)
-        rows = zip(
-            topic.assignment, topic.in_sync or unknown, topic.leaders or unknown, strict=True
-        )
-        for number, (row, in_sync, leader) in enumerate(rows):
-            # Most partitions are healthy, and every plan looks at all of them.
-            moving = number in topic.reassigning
-            is_led = leader is not None and leader >= 0
-            if is_led and in_sync is not None and len(in_sync) >= len(row) and not moving:
-                continue
-            needed = read_min_insync(topic.config, state.config_defaults) or 1
-            faults = judge_partition(row, in_sync, leader, needed, moving=moving, alive=alive)
+        needed = read_min_insync(topic.config, state.config_defaults) or 1
+        for number, faults in enumerate(judge_topic(topic, needed, alive)):
             if faults:
+                in_sync = topic.in_sync[number] if topic.in_sync else None
+                leader = topic.leaders[number] if topic.leaders else None
+                row = topic.assignment[number]
                 yield FaultyPartition(name, number, row, in_sync, leader, needed, faults)
+
+
+def judge_topic(
+    topic: TopicState, needed: int, alive: Collection[int]
+) -> Iterator[tuple[Fault, ...]]:
+    """Yield what is wrong with each partition of a topic, as `judge_partition` does."""
+    unknown = (None,) * len(topic.assignment)
+    rows = zip(topic.assignment, topic.in_sync or unknown, topic.leaders or unknown, strict=True)
+    for number, (row, in_sync, leader) in enumerate(rows):
+        # Most partitions are healthy, and every plan looks at all of them.
+        moving = number in topic.reassigning
+        is_led = leader is not None and leader >= 0
+        if is_led and in_sync is not None and len(in_sync) >= len(row) and not moving:
+            yield ()
+        else:
+            yield judge_partition(row, in_sync, leader, needed, moving=moving, alive=alive)
 
 
 def judge_partition(
