@@ -623,12 +623,13 @@ class TestElsewhere:
 KILLED = """
 import sys
 from reconciler.fleet.session import Engine, open_session
-from reconciler.fleet import lake as kept, tables
+from reconciler.fleet import tables
+from reconciler.fleet.lake.lake import Lake
 from reconciler.fleet.rows import make_table
 
 session = open_session(Engine(master="local[1]"))
 rows = make_table(tables.BROKERS, {"cluster": ["a"], "id": [9]})
-with kept.Lake(session, sys.argv[1]).begin(sys.argv[2]) as draft:
+with Lake(session, sys.argv[1]).begin(sys.argv[2]) as draft:
     draft.append(tables.BROKERS, session.createDataFrame(rows, tables.BROKERS.schema))
     print("written", flush=True)
     sys.stdin.read()
