@@ -84,6 +84,12 @@ def write_state(cluster: str, state: ClusterState) -> Mapping[str, pa.Table]:
         "internal": [topic.internal for topic in topics],
         "partitions": [len(topic.assignment) for topic in topics],
     }
+    usages = [state.usage.get(topic.name) for topic in topics]
+    described |= {
+        "last_write_ms": [None if used is None else used.newest_ms for used in usages],
+        "readers": [None if used is None or used.unseen else used.groups for used in usages],
+        "use_unknown": [None if used is None else used.unseen or None for used in usages],
+    }
     found = [
         (topic.name, key, value) for topic in topics for key, value in sorted(topic.config.items())
     ]

@@ -114,7 +114,17 @@ TOPICS = LakeTable(
     "topics",
     "one live topic of a cluster",
     ("cluster", "topic"),
-    _columns(cluster=TEXT, topic=TEXT, topic_id=TEXT, internal=FLAG, partitions=COUNT),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,
+        topic_id=TEXT,
+        internal=FLAG,
+        partitions=COUNT,
+        # Its use, of topics that may be due. Null: not read, or unknown.
+        last_write_ms=AMOUNT,  # since 1970; null also if it holds no record
+        readers=ArrayType(TEXT, containsNull=False),  # active consumer groups
+        use_unknown=TEXT,  # why its use could not be read
+    ),
 )
 PARTITIONS = LakeTable(
     "partitions",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from math import ceil, floor
 from typing import Any
@@ -64,6 +66,7 @@ class Cluster:
             if row["cluster"] == name:
                 self.rows[row["topic"]].append(row)
         topics = [row for row in now["topics"] if row["cluster"] == name]
+        self.use = {row["topic"]: row for row in topics}
         internal = {row["topic"]: row["internal"] for row in topics}
         self.users = {topic: rows for topic, rows in self.rows.items() if not internal[topic]}
 
@@ -266,6 +269,27 @@ def judge_safety(cluster: Cluster, topic: str) -> Broken:
         yield "topic-unmanaged", count, {"partitions": count}
     elif spec["owner"] is None:
         yield "topic-unowned", count, {"file": spec["file"]}
+    yield from judge_use(cluster, topic)
+
+
+def judge_use(cluster: Cluster, topic: str) -> Broken:
+    used, written = cluster.use[topic], cluster.specs.get(topic)
+    spec = json.loads(written["spec"]) if written else {}
+    read_at = datetime.fromisoformat(cluster.reading["read_at"])
+    wrote, readers = used["last_write_ms"], used["readers"]
+    at = None if wrote is None else datetime.fromtimestamp(wrote / 1000, UTC)
+    shown = at and f"{at:%Y-%m-%d %H:%M} UTC"
+    others = f" and {len(readers) - 3} more" if readers and len(readers) > 3 else ""
+    read = f"read by {', '.join(readers[:3])}{others}" if readers else ""
+    values = {"last_written": shown, "read_by": None if readers is None else ", ".join(readers)}
+    values["use"] = used["use_unknown"] or (
+        f"last written {shown}; {read or 'no consumer group is active on it'}"
+    )
+    idle_ms = spec.get("idle_after_ms")
+    if spec.get("expires") and spec["expires"] <= f"{read_at:%Y-%m-%d}":
+        yield "topic-expired", 1, {**values, "expires": spec["expires"]}
+    elif idle_ms and at and readers == [] and read_at - at >= timedelta(milliseconds=idle_ms):
+        yield "topic-idle", 1, {**values, "idle_after": f"{idle_ms // 86_400_000}d"}
 
 
 def judge_internal(cluster: Cluster, topic: str) -> Broken:

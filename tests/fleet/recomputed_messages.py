@@ -95,6 +95,14 @@ SAID = {
     ),
     "topic-unmanaged": ("partitions", "unmanaged, with %(partitions)s partitions"),
     "topic-unowned": ("file", "its file names no owner"),
+    "topic-expired": (
+        "expires last_written read_by",
+        "it expired on %(expires)s: %(use)s",
+    ),
+    "topic-idle": (
+        "idle_after last_written read_by",
+        "it is idle for more than %(idle_after)s: %(use)s",
+    ),
     "config-differs-by-cluster": (
         "key value usual agreeing voting",
         USUAL.format("clusters"),

@@ -226,6 +226,21 @@ EXPECTED = {
                 ORDER BY config) AS overrides FROM configs GROUP BY ALL
         ) USING (cluster, topic) GROUP BY cluster, topic""",
     ),
+    "due": (
+        "cluster topic owner rule after last-write readers file",
+        """WITH told AS (
+            SELECT *, spec->>'expires' AS expires, (spec->>'idle_after_ms')::bigint AS idle_ms,
+                expires <= strftime(read_at::timestamptz, '%Y-%m-%d') AS expired,
+                epoch_ms(read_at::timestamptz) - last_write_ms >= idle_ms AND len(readers) = 0
+                    AS idle
+            FROM specs s JOIN topics USING (cluster, topic) JOIN readings USING (cluster)
+        )
+        SELECT cluster, topic, owner, if(expired, 'topic-expired', 'topic-idle'),
+            if(expired, expires, idle_ms // 86400000 || 'd'),
+            strftime(make_timestamp(last_write_ms * 1000), '%Y-%m-%d %H:%M UTC'),
+            if(len(readers) > 0, array_to_string(readers, ', '), '–'), file || ':' || line
+        FROM told WHERE expired OR idle""",
+    ),
     "trend": (
         "collection clusters offline unwritable under-replicated brokers-down topics partitions"
         " size",

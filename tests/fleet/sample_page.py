@@ -107,6 +107,14 @@ TABLES = {
         ),
         total=17,
     ),
+    "due": make_rows(
+        "cluster topic owner rule evidence file line",
+        *(
+            ("calm", HOSTILE, HOSTILE, rule, {key: HOSTILE, "read_by": HOSTILE}, HOSTILE, 3)
+            for rule, key in (("topic-expired", "expires"), ("topic-idle", "idle_after"))
+        ),
+        total=5,
+    ),
     "matrix": make_rows("cluster findings by_rule", ("calm", 17, {"under-replicated": 17})),
     "causes": make_rows("cause rank findings clusters", ("broker 2 is down", 1, 17, 1)),
     "next-leaders": make_rows(

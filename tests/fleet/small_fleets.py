@@ -48,4 +48,5 @@ def _write_readings(states: Mapping[str, ClusterState | str]) -> pa.Table:
 def _write_reading(state: ClusterState | str) -> Mapping[str, Any]:
     if isinstance(state, str):
         return {"status": "unreadable", "error": state}
-    return {"status": "read", **describe_reading(state)}
+    read_at = "2026-11-22T03:00:00+00:00"
+    return {"status": "read", "read_at": read_at, **describe_reading(state)}

@@ -25,6 +25,7 @@ from reconciler.model.cluster import (
     ThrottleRate,
     ThrottleSide,
     TopicSpec,
+    TopicUsage,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ pytestmark = pytest.mark.fleet
 CLUSTERS = """
 version: 1
 defaults: {replication_factor: 3}
-policy: {replication_factor: {min: 2}, exempt: {policy-replication: [spared]}}
+policy:
+  replication_factor: {min: 2}
+  exempt: {policy-replication: [spared], topic-idle: ["*.dlq"], topic-expired: ["*.dlq"]}
 clusters:
   prod: {ignore: ["ignored*"]}
   lost: {}
@@ -49,9 +52,10 @@ clusters:
   us: {}
   eu-2: {}
   us-2: {}
+  due: {}
   moved: {moves: {allow: [drain], rate: 1MiB}, drain_brokers: [4]}
   full: {defaults: {replication_factor: 1}, policy: {replication_factor: {min: 1}}}
-stages: [[prod, lost, flat, piled, tilted, ring, moved, full], [eu, us, eu-2, us-2]]
+stages: [[prod, lost, flat, piled, tilted, ring, due, moved, full], [eu, us, eu-2, us-2]]
 audit: {partitions_per_broker: 90, partitions_per_directory: 50}
 """
 ACB = brokers("a", "b", "c")
@@ -72,6 +76,29 @@ def well(name: str, assignment: str = EVEN, **found: Any) -> Any:
 
 
 SAFE = {"retention.ms": "7", "min.insync.replicas": "2"}
+READ_MS = 1_795_316_400_000
+DAY_MS = 86_400_000
+OLD_MS = READ_MS - 90 * DAY_MS
+DATED, PASSED = {"expires": "2026-11-23"}, {"expires": "2026-11-22"}
+IDLE = {"idle_after_ms": 90 * DAY_MS}
+DUE: dict[str, tuple[dict[str, Any], tuple[str, ...] | None, int | None, str]] = {
+    # its spec; active groups, None if its use was not asked for; last write; why it is unknown
+    "expired": (PASSED, ("a", "b", "c", "d"), READ_MS, ""),
+    "expired-empty": (PASSED | IDLE, (), None, ""),
+    "expired-unasked": (PASSED, None, None, ""),
+    "expired-hidden": (PASSED, (), OLD_MS, "consumer groups are not visible"),
+    "expired-idle": (PASSED | IDLE, (), OLD_MS, ""),
+    "expired.dlq": (PASSED, (), OLD_MS, ""),
+    "expires-tomorrow": (DATED, (), OLD_MS, ""),
+    "idle": (IDLE, (), OLD_MS, ""),
+    "idle.dlq": (IDLE, (), OLD_MS, ""),
+    "idle-soon": (IDLE, (), OLD_MS + 1, ""),
+    "idle-but-read": (IDLE, ("a",), OLD_MS, ""),
+    "idle-empty": (IDLE, (), None, ""),
+    "idle-hidden": (IDLE, (), OLD_MS, "consumer groups are not visible"),
+    "idle-unasked": (IDLE, None, None, ""),
+    "idle-on-request": (IDLE | {"absent": True}, (), OLD_MS, ""),
+}
 PEERS = {
     "eu": "tuned shared local",
     "us": "tuned shared local",
@@ -148,6 +175,20 @@ STATES = {
         ),
         throttle_rates=STANDING,
     ),
+    # Read at three on the 22nd of November 2026.
+    "due": replace(
+        # In turns, so that no broker takes over all that another led.
+        cluster(
+            *(well(name, (EVEN, "1,3,2 2,1,3 3,2,1")[n % 2]) for n, name in enumerate(DUE)),
+            nodes=ACB,
+            defaults=SAFE,
+        ),
+        usage={
+            name: TopicUsage(READ_MS, groups, newest_ms=newest, unseen=unseen)
+            for name, (_, groups, newest, unseen) in DUE.items()
+            if groups is not None
+        },
+    ),
     # Broker 4 is to be empty, nobody drains broker 5, and a run of moves did not tidy up.
     "moved": replace(
         cluster(
@@ -188,6 +229,7 @@ MANAGED = {
     "ring": "round",
     "moved": "held slow",
     "full": "kept grown old many",
+    "due": " ".join(DUE),
     **PEERS,
     "us-2": "tuned shared",
 }
@@ -255,6 +297,12 @@ EXPECTED = {
     ("prod", "wished-by-all", "replication-above-brokers", 3),
     ("prod", "wished-by-all", "replication-below-default", 3),
     ("us-2", "shared", "topic-missing-in-stage", 3),
+    ("due", "expired", "topic-expired", 1),
+    ("due", "expired-empty", "topic-expired", 1),
+    ("due", "expired-unasked", "topic-expired", 1),
+    ("due", "expired-hidden", "topic-expired", 1),
+    ("due", "expired-idle", "topic-expired", 1),
+    ("due", "idle", "topic-idle", 1),
     ("full", "1", "broker-partitions-many", 13),
     ("full", "1:/a", "directory-partitions-many", 1),
     ("full", "1:/c", "directory-offline", 1),
@@ -270,7 +318,8 @@ def wish(name: str) -> TopicSpec:
     owner = None if name == "fine" else "team"
     factor = 4 if name == "wished-by-all" else None
     rack_aware = name != "ours.flexible"
-    return spec(name, owner=owner, rack_aware=rack_aware, replication_factor=factor)
+    fields, *_ = DUE.get(name, ({},))
+    return spec(name, owner=owner, rack_aware=rack_aware, replication_factor=factor, **fields)
 
 
 @pytest.fixture(scope="module")
@@ -394,6 +443,29 @@ def test_a_stalled_move_says_since_when(findings: list[Row]) -> None:
     [row] = [row for row in findings if row["rule"] == "move-stalled"]
     said = "1 of 3 partitions are under reassignment since 20261121T030000Z or longer"
     assert (row["topic"], row["what"]) == ("moving", said)
+
+
+def test_a_topic_that_is_due_says_when_it_was_written_and_by_whom_it_is_read(
+    findings: list[Row],
+) -> None:
+    found = {row["topic"]: row for row in findings if row["cluster"] == "due"}
+    assert {topic: row["what"] for topic, row in found.items()} == {
+        "expired": "it expired on 2026-11-22: last written 2026-11-22 03:00 UTC; read by a, b, c"
+        " and 1 more",
+        "expired-empty": "it expired on 2026-11-22: it holds no record, so its last write is not"
+        " known; no consumer group is active on it",
+        "expired-unasked": "it expired on 2026-11-22: who uses it was not collected",
+        "expired-hidden": "it expired on 2026-11-22: consumer groups are not visible",
+        "expired-idle": "it expired on 2026-11-22: last written 2026-08-24 03:00 UTC; no consumer"
+        " group is active on it",
+        "idle": "it is idle for more than 90d: last written 2026-08-24 03:00 UTC; no consumer group"
+        " is active on it",
+    }
+    evidence = {"idle_after": "90d", "last_written": "2026-08-24 03:00 UTC", "read_by": ""}
+    assert (found["idle"]["owner"], found["idle"]["evidence"]) == ("team", evidence)
+    for unknown in ("expired-empty", "expired-unasked"):
+        evidence = {"expires": "2026-11-22", "last_written": "", "read_by": ""}
+        assert found[unknown]["evidence"] == evidence
 
 
 def test_throttles_are_shown(findings: list[Row]) -> None:

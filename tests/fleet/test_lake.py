@@ -204,7 +204,7 @@ class TestLayout:
         (file,) = Path(lake.root, "collections").iterdir()
         kept = json.loads(file.read_text())
         assert kept["rows"] == {"brokers": {"a": 2, "b": 2}}
-        assert (kept["collection"], kept["what"], kept["version"]) == (WHEN, "state", 1)
+        assert (kept["collection"], kept["what"], kept["version"]) == (WHEN, "state", 2)
 
     def test_the_documented_query_answers_beside_what_a_killed_job_left(self, lake: Lake) -> None:
         """A glob over the whole table would meet half a file."""
@@ -320,7 +320,7 @@ class TestDamage:
     def test_a_publication_without_counts_is_named(self, lake: Lake) -> None:
         made = collect(lake, 1)
         (file,) = Path(lake.root, "collections").iterdir()
-        file.write_text(json.dumps({"collection": made.collection, "version": 1}))
+        file.write_text(json.dumps({"collection": made.collection, "version": 2}))
         with pytest.raises(LakeError, match=r"is not a complete publication.*lake-publication"):
             lake.list_attempts()
 
@@ -357,7 +357,7 @@ class TestVersions:
         (tmp_path / "estate").mkdir()
         file = Path(lake.root, "collections", f"{WHEN}-state-00000000.json")
         file.parent.mkdir(parents=True)
-        file.write_text('{"version": 2, "rows": "elsewhere"}')
+        file.write_text('{"version": 1, "rows": "elsewhere"}')
         before = sorted(Path(lake.root).rglob("*"))
         words = {
             "plan": ["plan", str(tmp_path / "estate")],
@@ -369,7 +369,7 @@ class TestVersions:
         out, said = capsys.readouterr()
         assert out == ""
         assert said == (
-            f"error: {file} has layout version 2; this release reads 1; collect"
+            f"error: {file} has layout version 1; this release reads 2; collect"
             " into a new directory, or read this one with the release that wrote it"
             " [lake-version]\n"
         )
@@ -381,7 +381,7 @@ class TestVersions:
         file.write_text(
             json.dumps(json.loads(file.read_text()) | {"version": 3, "rows": "elsewhere"})
         )
-        with pytest.raises(LakeError, match=r"has layout version 3; this release reads 1"):
+        with pytest.raises(LakeError, match=r"has layout version 3; this release reads 2"):
             lake.list_attempts()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from lab import HERE
 from moving import RATE, SIZE, Moving
@@ -99,6 +100,39 @@ def test_ranges_split_topics_without_loss_or_doubles(
     assert split == whole
     assert len(set(whole)) == len(whole)
     assert sum(topic_prefix in row for row in whole) == 9 * (1 + 2 + 1)
+
+
+@pytest.mark.cluster
+def test_who_uses_a_topic_is_read_where_it_is_asked_for(
+    cluster3: Cluster, topic_prefix: str
+) -> None:
+    names = [f"{topic_prefix}{name}" for name in ("written", "empty", "unasked")]
+    servers = {"lab": cluster3.bootstrap_servers}
+    admin = AdminClient({"bootstrap.servers": cluster3.bootstrap_servers})
+    created = admin.create_topics(
+        [NewTopic(name, 1, 1, config={"retention.ms": "-1"}) for name in names]
+    )
+    for one in created.values():
+        one.result(20)
+    producer = Producer({"bootstrap.servers": servers["lab"]})
+    producer.produce(names[0], b"x", timestamp=1_735_689_600_000)
+    assert producer.flush(20) == 0
+    # A topic that does not exist yet may be asked for: its file is there before it is.
+    used = {"lab": [*names[:2], f"{topic_prefix}absent"]}
+    options = choose_clusters([ClusterEntry("lab", HERE)], servers, used=used)
+    reader = KafkaMetadataReader(options, tables.FACTS.columns)
+    (partition,) = reader.partitions()
+    rows = [row for batch in reader.read(partition) for row in batch.to_pylist()]
+    found = {
+        row["topic"]: (row["last_write_ms"], row["readers"], row["use_unknown"])
+        for row in rows
+        if row["table"] == "topics" and row["topic"].startswith(topic_prefix)
+    }
+    assert found == {
+        names[0]: (1_735_689_600_000, [], None),
+        names[1]: (None, [], None),
+        names[2]: (None, None, None),
+    }
 
 
 class CountingNetwork(FailingNetwork):

@@ -131,6 +131,7 @@ def refuse_asked(context: click.Context) -> None:
 def prepare_reading(path: str, asked: ReadOptions) -> Reading:
     """Find the clusters to read, before Spark starts. Errors: ReconcilerError."""
     from reconciler.api.connections import find_cluster
+    from reconciler.changes.due import may_be_due
     from reconciler.fleet.source.kafka_metadata import choose_clusters
     from reconciler.fleet.source.spec_tree import find_tree
 
@@ -141,7 +142,13 @@ def prepare_reading(path: str, asked: ReadOptions) -> Reading:
     if not (asked.clusters or estate.declared):
         raise UsageError("clusters.yaml names no cluster, so there is no fleet")
     entries = [find_cluster(estate, name) for name in asked.clusters or estate.declared]
-    chosen = choose_clusters(entries, addresses, asked.ranges, asked.time_limit)
+    today = datetime.now(UTC).date().isoformat()
+    used = {
+        entry.name: [s.name for s in estate.topics_for(entry.name) if may_be_due(s, today)]
+        for entry in entries
+        if entry.name in estate.declared
+    }
+    chosen = choose_clusters(entries, addresses, asked.ranges, asked.time_limit, used)
     return Reading(tree, estate, read_at, chosen)
 
 

@@ -36,6 +36,7 @@ from reconciler.fleet.audit.checks import (
     find_outliers,
     find_thin_internal,
 )
+from reconciler.fleet.audit.due import find_due
 from reconciler.fleet.audit.evenness import check_clusters, check_racks, check_topic_evenness
 from reconciler.fleet.audit.moves import (
     check_drains,
@@ -122,6 +123,7 @@ def audit_fleet(
         find_thin_internal(topics),
         find_idle_rates(topics, clusters),
         find_missing(topics, specs, clusters, limits),
+        find_due(state["topics"], specs, clusters),
         find_filling(topics, clusters, limits, grown),
     ]
     if earlier is not None:

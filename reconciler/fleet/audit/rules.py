@@ -339,6 +339,20 @@ _ALL = (
         "reconciler import writes its file; ignore: in clusters.yaml leaves it out",
     ),
     AuditRule(
+        "topic-expired",
+        _WARNING,
+        _HYGIENE,
+        "No topic is past the date of expires.",
+        "ask for its deletion with state: absent, or write a later date",
+    ),
+    AuditRule(
+        "topic-idle",
+        _WARNING,
+        _HYGIENE,
+        "No topic is without use for the time of idle_after.",
+        "ask for its deletion with state: absent, or exempt it from topic-idle",
+    ),
+    AuditRule(
         "topic-unowned",
         _NOTE,
         _HYGIENE,

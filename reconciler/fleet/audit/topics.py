@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from pyspark.sql.types import ArrayType, StructField, StructType
 
+from reconciler.changes.due import RULES
 from reconciler.fleet.audit.balance import measure_loads, violates_racks
 from reconciler.fleet.globs import translate_globs
 from reconciler.fleet.health import (
@@ -68,6 +69,7 @@ def describe_live_topics(
         .fillna(0, ["unwritable"])
         .drop("able", "living", "rack_of", "racks", "defaults", "owned", "ignored", "excluded")
         .drop("drained", "throttle_rates", "free_of", "stage")
+        .drop("read_at", "spared_expired", "spared_idle")
     )
 
 
@@ -182,7 +184,7 @@ def describe_clusters(
     where `room` is the number of its eligible brokers.
     """
     read = readings.where(F.col("status") == READ)
-    read = read.select("cluster", "defaults", "throttle_rates")
+    read = read.select("cluster", "defaults", "throttle_rates", "read_at")
     asked = read.join(expectations, "cluster", how="left")
     known = brokers.join(expectations.select("cluster", "excluded"), "cluster", how="left")
     excluded = _or_false(F.array_contains("excluded", F.col("id")))
@@ -220,6 +222,8 @@ EXPECTATIONS = StructType(
         StructField("excluded", ArrayType(COUNT)),  # brokers that take nothing new
         StructField("drained", ArrayType(COUNT)),  # brokers that are to be empty
         StructField("weighted", FLAG),  # brokers are not meant to hold the same
+        StructField("spared_expired", TEXT),  # exempt from topic-expired
+        StructField("spared_idle", TEXT),
         StructField("stage", COUNT),  # null: the estate has no stages, or the cluster is in none
     ]
 )
@@ -255,9 +259,10 @@ def _expect(estate: Estate, cluster: str) -> tuple[Any, ...]:
         sorted(entry.exclude_brokers),
         sorted(entry.drain_brokers),
         bool(entry.capacity),
+        *(translate_globs(entry.policy.exempt.get(rule, ())) for rule in RULES),
         next((n for n, of in enumerate(estate.stages, 1) if estate.staged and cluster in of), None),
     )
 
 
-_NOTHING: tuple[Any, ...] = (None, None, [], None, False, None)
+_NOTHING: tuple[Any, ...] = (None, None, [], None, False, None, None, None)
 """The last columns of EXPECTATIONS for a cluster that the estate does not have."""

@@ -23,11 +23,15 @@ from reconciler.model.cluster import (
     ThrottleRate,
     ThrottleSide,
     TopicState,
+    TopicUsage,
 )
 
 IN_SYNC = "min.insync.replicas"
 UNREAD = ("connect-refused", "trouble-unread.invalid:9092 refuses connections")
 """The status and the error of a cluster that cannot be read."""
+
+_LONG_AGO_MS = 1_735_689_600_000
+"""The first of January 2025, a year before these states were read."""
 
 _EVEN = ((1, 2, 3), (2, 3, 1), (3, 1, 2))
 _PAIRS = ((1, 2), (2, 3), (3, 1))
@@ -145,15 +149,32 @@ def _break_topics() -> Trouble:
         _topic("t.crash"),
         _topic("t_crash"),
         _topic("t.unowned"),
+        _topic("t.expired"),
+        _topic("t.idle"),
+        _topic("t.read"),
+        _topic("t.unasked"),
         _topic("__consumer_offsets", ((1,), (2,), (3,)), internal=True),
     )
+    # A topic that is due, by its date or by its use; one that is read; and one of unknown use.
+    unused = TopicUsage(_LONG_AGO_MS, newest_ms=_LONG_AGO_MS)
+    usage = {
+        "t.expired": replace(unused, groups=("g-1", "g-2", "g-3", "g-4")),
+        "t.idle": unused,
+        "t.read": replace(unused, groups=("g-1",)),
+        "t.unasked": TopicUsage(_LONG_AGO_MS, unseen="consumer groups are not visible"),
+    }
+    rarely = ("idle_after: 90d",)
     return Trouble(
         "trouble-topics",
-        _cluster(_brokers("a", "b", "c"), topics),
+        replace(_cluster(_brokers("a", "b", "c"), topics), usage=usage),
         ("    policy: {replication_factor: {min: 2}}",),
         unwritten=frozenset({"t_crash", "__consumer_offsets"}),
         unowned=frozenset({"t.unowned"}),
-        fields={"t.wide": ("replication_factor: 4",)},
+        fields={
+            "t.wide": ("replication_factor: 4",),
+            "t.expired": ("expires: 2025-03-31", *rarely),
+            **dict.fromkeys(("t.idle", "t.read", "t.unasked"), rarely),
+        },
     )
 
 

@@ -17,7 +17,7 @@ STATE, PLAN, AUDIT, HISTORY = "state", "plan", "audit", "history"
 READ, PLANNED = "read", "planned"
 """The `status` of a cluster that was read or planned; otherwise it is a rule id."""
 
-VERSION = 1
+VERSION = 2
 """The version of the layout."""
 
 SKEW = timedelta(minutes=5)

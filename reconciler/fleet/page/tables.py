@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 
+from reconciler.changes.due import EXPIRED, IDLE
 from reconciler.errors import Severity
 from reconciler.fleet.health import FAULTS
 from reconciler.fleet.lake.attempts import PLANNED
@@ -605,6 +606,39 @@ FINDINGS = Table(
     empty="No finding.",
 )
 
+
+def _show_term(row: Row) -> str:
+    """Return the date or the duration of the spec."""
+    evidence = row["evidence"]
+    return cut(evidence.get("expires") or evidence.get("idle_after") or "–")
+
+
+def _show_write(row: Row) -> str:
+    """Return the last write, or that it is not known: it was not read, or there is no record."""
+    return row["evidence"].get("last_written") or "unknown"
+
+
+DUE = Table(
+    "due",
+    "Topics that are due",
+    (
+        _CLUSTER_CHOICES,
+        _TOPIC,
+        _OWNER,
+        text("rule", "Rule", "brief", choices=True),
+        words("after", "Expired on, or idle for", _show_term),
+        words("last-write", "Last write", _show_write),
+        words("readers", "Read by", lambda row: cut(row["evidence"].get("read_by") or "–"), "long"),
+        words("file", "File", _say_place, "brief"),
+    ),
+    query=f"""
+    SELECT cluster, topic, owner, rule, evidence, file, line FROM {{findings}}
+    WHERE rule IN ('{EXPIRED}', '{IDLE}') ORDER BY owner NULLS FIRST, cluster, topic""",
+    note="{shown} of {total} topics that are due; {left} left out."
+    " reconciler fleet audit --format json shows all.",
+    empty="No topic is due.",
+)
+
 NEXT_LEADERS = Table(
     "next-leaders",
     "Leaders that one broker takes over",
@@ -629,5 +663,5 @@ NEXT_LEADERS = Table(
 
 TABLES = (
     *(PARTITION_PROBLEMS, BROKERS_DOWN, UNREADABLE, SKEW, DRIFT, CLUSTERS, CHANGES, MOVES),
-    *(UNEVEN_TOPICS, INVENTORY, TREND, CAUSES, MATRIX, RULES, FINDINGS, NEXT_LEADERS),
+    *(UNEVEN_TOPICS, INVENTORY, TREND, CAUSES, MATRIX, RULES, FINDINGS, DUE, NEXT_LEADERS),
 )

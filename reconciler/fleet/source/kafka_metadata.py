@@ -45,8 +45,11 @@ def choose_clusters(
     bootstrap_servers: Mapping[str, str] | None = None,
     ranges: int = 1,
     limit_s: float = LIMIT_S,
+    used: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, str]:
     """Return the options that name clusters to read; `ranges` splits the topics of each.
+
+    `used` names, by cluster, the topics of which it must be known who uses them.
 
     They hold references to secrets, which the executors resolve, and no secret.
     """
@@ -58,6 +61,7 @@ def choose_clusters(
             "location": astuple(entry.location),
             "drains": bool(entry.drain_brokers),
             "bootstrap_servers": (bootstrap_servers or {}).get(entry.name),
+            "used": list((used or {}).get(entry.name, ())),
         }
         for entry in entries
     }
@@ -207,6 +211,9 @@ class _Reading:
                 # Write rates would take ten seconds a cluster, in which a task does nothing.
                 # Throttle lists are in the configs, if these are wanted.
                 state = reader.read_moves(state, interval_s=0, lists=False)
+            if "last_write_ms" in columns:
+                used = [name for name in told["used"] if name in state.topics]
+                state = replace(state, usage=reader.read_usage(used))
             if told["drains"] and not self.range.number:
                 state = reader.read_voters(state)
         return replace(state, kafka_version=told["kafka_version"])

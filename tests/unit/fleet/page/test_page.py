@@ -190,7 +190,7 @@ def test_every_cell_has_the_title_of_its_column_on_a_narrow_screen(page: Reading
         re.findall(r"#(\S+ td:nth-child\(\d+\))::before \{ content: \"(.*?)\"; \}", style)
     )
     rows = {table["id"]: 0 for table in page.find("table") if table.get("class") == "list"}
-    assert len(rows) == 16
+    assert len(rows) == 17
     for name, title in (("inventory", "Owner"), ("moves", "Replicas to copy"), ("skew", "Leaders")):
         assert title in [said for place, said in labels.items() if place.startswith(f"{name} ")]
     heads = sum("data-key" in head for head in page.find("th"))

@@ -82,7 +82,8 @@ LAKE: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         ],
     ),
     "findings": (
-        "cluster topic subject rule severity evidence what way_out owner cause rank fixed_by",
+        "cluster topic subject rule severity evidence what way_out owner cause rank fixed_by"
+        " file line",
         [
             (
                 "a",
@@ -97,8 +98,13 @@ LAKE: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
                 "c",
                 2,
                 None,
+                None,
+                None,
             ),
-            ("b", None, "7", "down", "error", [], "it is down", "start it", None, "d", 1, None),
+            (
+                *("b", None, "7", "down", "error", [], "it is down", "start it", None, "d", 1),
+                *(None, None, None),
+            ),
             (
                 *("a", "t", "retention.ms", "differs", "note"),
                 [
@@ -107,9 +113,22 @@ LAKE: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
                     ("usual", "1000"),
                     ("of", "1000"),
                 ],
-                *("604800000, not 1000", "write it", None, "e", 3, "plan"),
+                *("604800000, not 1000", "write it", None, "e", 3, "plan", None, None),
             ),
-            ("b", "t", "t", "lags", "error", [], "it lags", "look", None, "c", 2, None),
+            (
+                *("b", "t", "t", "lags", "error", [], "it lags", "look", None, "c", 2, None),
+                *(None, None),
+            ),
+            (
+                *("b", "t", "t", "topic-idle", "warning"),
+                [("idle_after", "90d"), ("last_written", "2026-01-01 00:00 UTC"), ("read_by", "")],
+                *("it is idle", "delete it", "shop", "t", 4, None, "x.yaml", 7),
+            ),
+            (
+                *("a", "old", "old", "topic-expired", "warning"),
+                [("expires", "2026-11-20"), ("last_written", ""), ("read_by", "g, h")],
+                *("it expired", "delete it", None, "old", 5, None, "y.yaml", 9),
+            ),
         ],
     ),
     "balance": (
@@ -162,15 +181,19 @@ SHOWN = {
         1 | d | 1 | 1
         2 | c | 2 | 2
         3 | e | 1 | 1
+        4 | t | 1 | 1
+        5 | old | 1 | 1
     """,
     "rules": """
-        error | lags    | 2 | 2
-        error | down    | 1 | 1
-        note  | differs | 1 | 1
+        error   | lags          | 2 | 2
+        error   | down          | 1 | 1
+        warning | topic-expired | 1 | 1
+        warning | topic-idle    | 1 | 1
+        note    | differs       | 1 | 1
     """,
     "matrix": """
-        b | 2 | 1 | 1 |
-        a | 2 | 1 |   | 1
+        b | 3 | 1 | 1 |   | 1 |
+        a | 3 | 1 |   | 1 |   | 1
     """,
     "findings": """
         1 | error | b | 7 | –  | down | it is down | | start it | d | –
@@ -178,6 +201,14 @@ SHOWN = {
         2 | error | b | t | –  | lags | it lags | | look | c | –
         3 | note  | a | t | –  | differs | 7d, not 1s | key retention.ms, of 1000, usual 1s, \
 value 7d | write it | e | plan
+        4 | warning | b | t   | shop | topic-idle | it is idle | idle_after 90d, last_written \
+2026-01-01 00:00 UTC, read_by | delete it | t | –
+        5 | warning | a | old | –    | topic-expired | it expired | expires 2026-11-20, \
+last_written , read_by g, h | delete it | old | –
+    """,
+    "due": """
+        a | old | –    | topic-expired | 2026-11-20 | unknown              | g, h | y.yaml:9
+        b | t   | shop | topic-idle    | 90d        | 2026-01-01 00:00 UTC | –    | x.yaml:7
     """,
     "next-leaders": """
         far  | 5 | 5 | 9 | 3
