@@ -19,8 +19,8 @@ from reconciler.adopt.profiles import choose_profile, extract_shared, list_own_k
 from reconciler.adopt.spelling import render_topic
 from reconciler.errors import Finding, Location, sort_findings
 from reconciler.model.cluster import TopicSpec
-from reconciler.spec.clusters import SANDBOX
 from reconciler.spec.configs import Catalogue, choose_catalogue
+from reconciler.spec.entry import SANDBOX
 from reconciler.spec.estate import Estate
 from reconciler.spec.names import check_name, find_collisions
 from reconciler.units import count

@@ -23,8 +23,8 @@ from reconciler.adopt.amend import (
 from reconciler.adopt.draft import EstateDraft
 from reconciler.adopt.spelling import humanise, spell_text
 from reconciler.errors import Finding, Location, Severity, show_path
-from reconciler.spec.clusters import SANDBOX
 from reconciler.spec.configs import Catalogue, choose_catalogue
+from reconciler.spec.entry import SANDBOX
 from reconciler.spec.estate import Estate
 
 _MOST_ROUNDS = 4

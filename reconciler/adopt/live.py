@@ -26,8 +26,8 @@ from reconciler.errors import Finding, Location, Severity, UsageError
 from reconciler.model.cluster import ClusterState
 from reconciler.model.plan import is_chosen
 from reconciler.spec.catalogue import recognise_line, spell_line
-from reconciler.spec.clusters import SANDBOX, ClusterEntry
 from reconciler.spec.configs import Catalogue, choose_catalogue
+from reconciler.spec.entry import SANDBOX, ClusterEntry
 from reconciler.spec.estate import Estate
 from reconciler.units import count
 

@@ -189,7 +189,7 @@ def _read_unknown(cluster: str, path: Path, bootstrap_servers: str | None) -> Cl
     from reconciler.errors import Location
     from reconciler.kafka.connection import connect
     from reconciler.kafka.reader import KafkaReader
-    from reconciler.spec.clusters import ClusterEntry
+    from reconciler.spec.entry import ClusterEntry
 
     if bootstrap_servers is None:
         way_out = "name it there, or say --bootstrap-servers or --against"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from reconciler.errors import Finding
     from reconciler.kafka.connection import Connection
     from reconciler.model.cluster import ClusterState, TopicSpec
-    from reconciler.spec.clusters import ClusterEntry
+    from reconciler.spec.entry import ClusterEntry
     from reconciler.spec.estate import Estate
 
 
@@ -54,7 +54,7 @@ def open_connection(
     `client` replaces the client properties of the estate.
     """
     from reconciler.kafka.connection import connect
-    from reconciler.spec.clusters import SANDBOX
+    from reconciler.spec.entry import SANDBOX
 
     entry = find_cluster(estate, cluster)
     if client is not None:
@@ -70,7 +70,7 @@ def open_address(bootstrap_servers: str) -> Connection:
     """Connect to a cluster of no estate, without TLS and without an account."""
     from reconciler.errors import Location
     from reconciler.kafka.connection import connect
-    from reconciler.spec.clusters import ClusterEntry
+    from reconciler.spec.entry import ClusterEntry
 
     name = bootstrap_servers.partition(",")[0]
     entry = ClusterEntry(name, Location("--bootstrap-servers", 1))

@@ -10,7 +10,7 @@ from reconciler.api.connections import open_connection
 from reconciler.model.rights import CheckedRights, Right, Task
 
 if TYPE_CHECKING:
-    from reconciler.spec.clusters import ClusterEntry
+    from reconciler.spec.entry import ClusterEntry
     from reconciler.spec.estate import Estate
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reconciler.run.ending import Applied
     from reconciler.sandbox.cluster import Cluster
     from reconciler.sandbox.request import StartObserver
-    from reconciler.spec.clusters import ClusterEntry
+    from reconciler.spec.entry import ClusterEntry
 
 STARTING, SETTING_UP, APPLYING = "start", "set up", "apply"
 START_S, START_S_PER_BROKER = 120, 5
@@ -211,7 +211,7 @@ def _connect(cluster: Cluster) -> Connection:
     """Connect to the throwaway cluster, and to no other: its id is expected."""
     from reconciler.errors import Location
     from reconciler.kafka.connection import connect
-    from reconciler.spec.clusters import ClusterEntry
+    from reconciler.spec.entry import ClusterEntry
 
     entry = ClusterEntry("rehearsal", Location("rehearsal", 1), cluster_id=cluster.cluster_id)
     return connect(entry, bootstrap_servers=cluster.bootstrap_servers)

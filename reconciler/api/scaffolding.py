@@ -77,7 +77,7 @@ def read_new_cluster(answer: ClusterAnswer, *, configs: bool) -> ReadCluster:
     from reconciler.errors import Location
     from reconciler.kafka.connection import connect
     from reconciler.kafka.reader import KafkaReader
-    from reconciler.spec.clusters import ClusterEntry
+    from reconciler.spec.entry import ClusterEntry
 
     where = Location("topics/clusters.yaml", 1)
     entry = ClusterEntry(answer.name, where, client=answer.client)

@@ -16,7 +16,7 @@ from reconciler.model.steps import steps_of
 from reconciler.policy.loosening import name_some
 from reconciler.spec.base import list_loosened
 from reconciler.spec.changes import Changes
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 _PLACING = ("capacity", "drain_brokers", "exclude_brokers", "strategy")
 _MOVING = (*_PLACING, "internal_replication_factor")

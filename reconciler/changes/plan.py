@@ -33,7 +33,7 @@ from reconciler.model.plan import DriftedTopic, Plan, Scope, is_chosen
 from reconciler.model.steps import is_deletion
 from reconciler.placement.weigh import ReplicaWeights, Weigh
 from reconciler.spec.changes import Changes
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 from reconciler.spec.rules import PolicyEngine
 
 Assemble = Callable[[Mapping[str, Assignment] | None], Plan]

@@ -18,7 +18,7 @@ from reconciler.errors import UsageError
 if TYPE_CHECKING:
     from reconciler.model.rights import Account, CheckedRights, Right, Task
     from reconciler.show.grants import GrantsFormat
-    from reconciler.spec.clusters import ClusterEntry
+    from reconciler.spec.entry import ClusterEntry
     from reconciler.spec.estate import Estate
 
 TASKS = ("plan", "apply", "audit", "delete", "elect", "moves")

@@ -22,7 +22,7 @@ from reconciler.cli.terminal import print_note, wants_colour, working
 from reconciler.errors import RefusedPlanError, UsageError
 from reconciler.model.cluster import ClusterState
 from reconciler.model.plan import Plan, is_chosen, list_unmatched
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
     from reconciler.rehearse.rehearsal import Rehearsal

@@ -10,7 +10,7 @@ from reconciler.errors import Finding, Severity
 from reconciler.model.cluster import ClusterState, TopicSpec
 from reconciler.model.plan import FieldValue, Plan, RefusedField
 from reconciler.model.steps import has_steps
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 
 def check_means(entry: ClusterEntry, plan: Plan, state: ClusterState) -> Iterator[Finding]:

@@ -15,8 +15,8 @@ from reconciler.model.moves import MoveKind
 from reconciler.model.plan import Plan
 from reconciler.model.steps import brokers_of, steps_of
 from reconciler.spec.changes import Changes
-from reconciler.spec.clusters import ClusterEntry
 from reconciler.spec.configs import choose_catalogue
+from reconciler.spec.entry import ClusterEntry
 from reconciler.units import count
 
 LEFT_SHOWN = 10

@@ -34,7 +34,7 @@ from reconciler.fleet.source.kafka_metadata import settle_readings
 from reconciler.model.cluster import ClusterState, TopicSpec
 from reconciler.model.plan import Commit
 from reconciler.show.view import view_plan
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 from reconciler.spec.estate import Estate
 
 

@@ -14,7 +14,7 @@ from reconciler.errors import Finding, Location, UsageError
 from reconciler.model.cluster import ClusterState, TopicSpec, TopicState
 from reconciler.model.configs import Origin
 from reconciler.model.health import Fault, judge_topic, read_min_insync
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 Kind = Literal["topics", "brokers", "partitions", "groups", "configs"]
 """A kind of rows."""

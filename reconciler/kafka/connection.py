@@ -28,7 +28,7 @@ from reconciler.kafka.errors import (
 from reconciler.kafka.probe import Listener, Reach, probe_all
 from reconciler.kafka.settings import ClientSettings, resolve_settings
 from reconciler.kafka.trace import LOG, trace_request
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 T = TypeVar("T")
 

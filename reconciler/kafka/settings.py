@@ -22,7 +22,7 @@ from reconciler.spec.client import (
     parse_references,
 )
 from reconciler.spec.client_properties import SECRET_PROPERTIES
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 # Quiet, because findings say what matters; `debug` with `log_level` in clusters.yaml wins.
 _DEFAULTS = {"client.id": "reconciler", "log_level": "0"}

@@ -14,7 +14,7 @@ from reconciler.model.cluster import EMPTY, Assignment, ClusterState, TopicSpec,
 from reconciler.model.health import can_lead, find_problems
 from reconciler.model.plan import Plan, PlannedTopic, Scope, TopicImage, is_chosen, list_unmatched
 from reconciler.placement.measure import measure_balance
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 from reconciler.units import count
 
 OFF_FAILED_DISK = (

@@ -62,7 +62,7 @@ from reconciler.placement.problem import count_load
 from reconciler.policy.facts import ChangeFacts, TopicFacts
 from reconciler.policy.rules import Judge
 from reconciler.spec.changes import Changes
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 from reconciler.spec.rules import PolicyEngine
 from reconciler.units import count
 

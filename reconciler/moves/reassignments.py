@@ -18,7 +18,7 @@ from reconciler.model.cluster import ClusterState, Place, Replicas, TopicSpec
 from reconciler.model.plan import Plan
 from reconciler.moves.differences import diff_moves
 from reconciler.moves.plan import add_cost, allowed_moves, compose_moves, list_notes
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 from reconciler.spec.rules import PolicyEngine
 from reconciler.units import count
 

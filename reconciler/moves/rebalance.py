@@ -38,7 +38,7 @@ from reconciler.moves.window import RowMove
 from reconciler.placement.bounds import share_evenly
 from reconciler.placement.measure import measure_balance, measure_quality
 from reconciler.placement.moving.problem import MoveGoal
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 from reconciler.units import approximate_size, count, format_size
 
 NAMED = 5

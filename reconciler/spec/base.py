@@ -17,7 +17,7 @@ from reconciler.policy.loosening import (
     widen_words,
 )
 from reconciler.policy.policy import Policy, lay_policy
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 from reconciler.units import format_duration, format_size
 
 Restore = Callable[[ClusterEntry], ClusterEntry]

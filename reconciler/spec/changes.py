@@ -12,8 +12,9 @@ from types import MappingProxyType
 
 from reconciler.errors import Location, escape_unprintable
 from reconciler.model.cluster import SHORT, TopicSpec
-from reconciler.spec.clusters import ClusterEntry, list_entries
+from reconciler.spec.clusters import list_entries
 from reconciler.spec.documents import read_documents
+from reconciler.spec.entry import ClusterEntry
 from reconciler.spec.resolve import Resolver
 
 

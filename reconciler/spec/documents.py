@@ -13,8 +13,9 @@ from operator import itemgetter
 
 from reconciler.errors import Finding, Location, Severity, SpecError, show_path
 from reconciler.spec.baseline import BASELINE_FILE, WrittenExemption, read_baseline
-from reconciler.spec.clusters import ClusterEntry, check_ranges, list_entries
+from reconciler.spec.clusters import check_ranges, list_entries
 from reconciler.spec.declarations import check_form
+from reconciler.spec.entry import ClusterEntry
 from reconciler.spec.forms import ClustersDocument, Layer, TopicDocument
 from reconciler.spec.resources import is_resource, read_resource
 from reconciler.spec.syntax import load_text

@@ -20,9 +20,10 @@ from reconciler.policy.breaches import Breach
 from reconciler.policy.policy import Baseline, BrokenLimit
 from reconciler.spec.base import Base, hold_guards
 from reconciler.spec.baseline import WrittenExemption, check_baseline
-from reconciler.spec.clusters import SANDBOX, ClusterEntry, list_entries
+from reconciler.spec.clusters import list_entries
 from reconciler.spec.configs import Catalogue
 from reconciler.spec.documents import Documents, WrittenTopic, read_documents
+from reconciler.spec.entry import SANDBOX, ClusterEntry
 from reconciler.spec.forms import AuditForm
 from reconciler.spec.names import check_spellings
 from reconciler.spec.resolve import Resolver

@@ -21,9 +21,9 @@ from reconciler.policy.quotas import check_quotas
 from reconciler.spec.acknowledgements import Acknowledged
 from reconciler.spec.assignment import list_row_places
 from reconciler.spec.catalogue import LINES, lines_that_know, spell_line
-from reconciler.spec.clusters import SANDBOX, ClusterEntry
 from reconciler.spec.configs import Catalogue, Clash, choose_catalogue
 from reconciler.spec.documents import Documents, Written, WrittenTopic
+from reconciler.spec.entry import SANDBOX, ClusterEntry
 from reconciler.spec.fields import WrittenConfig
 from reconciler.spec.forms import Layer, TopicDocument
 from reconciler.spec.names import check_declared

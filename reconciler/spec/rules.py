@@ -15,9 +15,9 @@ from reconciler.policy.limits import check_limits
 from reconciler.policy.quotas import check_quotas
 from reconciler.policy.rules import Judge
 from reconciler.spec import names
-from reconciler.spec.clusters import SANDBOX, ClusterEntry
 from reconciler.spec.configs import Catalogue
 from reconciler.spec.documents import WrittenTopic
+from reconciler.spec.entry import SANDBOX, ClusterEntry
 from reconciler.spec.fields import list_repeats, suggest
 from reconciler.spec.keys import MOST_STAGES
 from reconciler.spec.names import check_name

@@ -22,7 +22,7 @@ from reconciler.kafka.writer import KafkaWriter
 from reconciler.model.outcomes import AnswerKind
 from reconciler.model.steps import CreateTopic
 from reconciler.sandbox.cluster import Cluster
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 HERE = Location("clusters.yaml", 3)
 

@@ -29,7 +29,7 @@ from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.second_client import TokenError, translate_settings
 from reconciler.kafka.second_look import read_reassignments
 from reconciler.kafka.views import Views
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
     from confluent_kafka import Node
@@ -639,7 +639,7 @@ class TestSecrets:
             "from reconciler.errors import Location\n"
             "from reconciler.kafka.reader import KafkaReader\n"
             "from reconciler.kafka.connection import connect\n"
-            "from reconciler.spec.clusters import ClusterEntry\n"
+            "from reconciler.spec.entry import ClusterEntry\n"
             f"entry = ClusterEntry('lab', Location('c.yaml', 1), client={scram(secured)!r})\n"
             "connection = connect(entry)\n"
             "print(connection, vars(connection), connection.settings)\n"

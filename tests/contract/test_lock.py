@@ -44,7 +44,7 @@ from reconciler.model.rights import GROUP, MOVES_GROUP
 from reconciler.model.steps import CreateTopic, has_steps
 from reconciler.run.events import StepAnswered
 from reconciler.sandbox.cluster import Cluster, start_cluster
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
     from security import Secured

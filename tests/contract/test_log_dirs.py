@@ -25,7 +25,7 @@ from reconciler.kafka.reader import KafkaReader
 from reconciler.model.cluster import ClusterState
 from reconciler.model.steps import CreateTopic
 from reconciler.sandbox.cluster import Cluster, start_cluster
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 DESCRIBE_LOG_DIRS = 35
 RECORD = 100_000

@@ -38,7 +38,7 @@ from reconciler.model.outcomes import AnswerKind
 from reconciler.model.rights import MOVES_GROUP
 from reconciler.model.steps import DeleteTopic, ExpandTopic
 from reconciler.sandbox.cluster import Cluster, start_cluster
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 pytestmark = pytest.mark.cluster
 

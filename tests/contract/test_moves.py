@@ -15,7 +15,7 @@ from reconciler.kafka.connection import connect
 from reconciler.kafka.reader import KafkaReader
 from reconciler.model.cluster import Broker, RateSource, ThrottleSide
 from reconciler.moves.progress import Cause
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 pytestmark = pytest.mark.cluster
 

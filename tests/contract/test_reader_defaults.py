@@ -14,8 +14,8 @@ from reconciler.kafka.reader import KafkaReader
 from reconciler.model.steps import CreateTopic
 from reconciler.sandbox.cluster import Cluster, start_cluster
 from reconciler.sandbox.jars import known_releases
-from reconciler.spec.clusters import ClusterEntry
 from reconciler.spec.configs import choose_catalogue
+from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
     from security import Secured

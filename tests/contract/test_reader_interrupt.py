@@ -25,7 +25,7 @@ import sys
 from reconciler.errors import Location
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.connection import connect
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 entry = ClusterEntry("lab", Location("clusters.yaml", 3))
 reader = KafkaReader(connect(entry, bootstrap_servers=sys.argv[1]))

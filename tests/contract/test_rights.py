@@ -47,7 +47,7 @@ from reconciler.model.steps import (
     ElectLeaders,
     ExpandTopic,
 )
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
     from security import Secured

@@ -87,7 +87,7 @@ import os, sys
 from reconciler.errors import Location
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.connection import connect
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 connection = connect(ClusterEntry("lab", Location("lab", 1)), bootstrap_servers=sys.argv[1])
 reader = KafkaReader(connection)

@@ -16,7 +16,7 @@ from reconciler.model.cluster import TopicState
 from reconciler.model.outcomes import Answer, AnswerKind
 from reconciler.model.steps import ConfigureTopic, CreateTopic, ExpandTopic
 from reconciler.sandbox.cluster import Cluster
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
     from reconciler.kafka.connection import Connection

@@ -21,7 +21,7 @@ from reconciler.model.cluster import ClusterState, Guards, TopicSpec, TopicState
 from reconciler.model.plan import Plan
 from reconciler.run.ending import Applied
 from reconciler.sandbox.cluster import Cluster
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 NO_GUARDS = Guards()
 ENTRY = ClusterEntry("lab", Location("topics/clusters.yaml", 3))

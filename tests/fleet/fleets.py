@@ -29,7 +29,7 @@ from reconciler.model.cluster import (
     TopicState,
 )
 from reconciler.model.moves import MIN_INSYNC, MovePolicy
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -29,7 +29,7 @@ from reconciler.fleet.source.kafka_metadata import (
 )
 from reconciler.fleet.source.spec_tree import SpecTree, find_tree
 from reconciler.sandbox.cluster import Cluster
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

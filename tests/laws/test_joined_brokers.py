@@ -19,7 +19,7 @@ from reconciler.model.plan import Plan
 from reconciler.moves.rebalance import plan_rebalance
 from reconciler.placement.kafka_placement import place_like_kafka
 from reconciler.placement.problem import Problem, Wish
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())
 JOINED = 3

@@ -20,7 +20,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.steps import steps_of
 from reconciler.moves.plan import assemble_moves
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())
 Drawn = tuple[ClusterEntry, tuple[TopicSpec, ...], ClusterState]

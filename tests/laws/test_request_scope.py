@@ -14,7 +14,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.steps import steps_of
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.spec.changes import Changes, ClusterThen
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 
 def plan(world: World, touched: frozenset[str] | None) -> Plan:

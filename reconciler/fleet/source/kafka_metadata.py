@@ -30,7 +30,7 @@ from reconciler.fleet import tables
 from reconciler.fleet.lake.attempts import READ
 from reconciler.fleet.rows import arrow_schema, describe_reading, make_table, write_state
 from reconciler.model.cluster import ClusterState
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 T = TypeVar("T")
 

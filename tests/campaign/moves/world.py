@@ -25,7 +25,7 @@ from reconciler.kafka.reader import KafkaReader
 from reconciler.model.cluster import Assignment, TopicState
 from reconciler.model.moves import MovesReading
 from reconciler.sandbox.cluster import Cluster, start_cluster
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
     from campaign.moves.traffic import Verdict

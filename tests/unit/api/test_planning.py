@@ -19,7 +19,7 @@ from reconciler.show.github import render_github
 from reconciler.show.markdown.page import render_markdown
 from reconciler.show.text import render_text
 from reconciler.spec.changes import Changes, ClusterThen
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 from reconciler.spec.estate import Estate
 
 LIVE = cluster(

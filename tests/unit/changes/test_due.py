@@ -15,7 +15,7 @@ from reconciler.model.cluster import TopicSpec, TopicUsage
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.policy.policy import Policy
 from reconciler.show.text import render_text
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 from reconciler.spec.estate import parse_estate
 from reconciler.units import DAY
 

@@ -15,7 +15,7 @@ from reconciler.model.steps import ConfigureTopic, steps_of
 from reconciler.planfile.codec import decode_plan, encode_plan
 from reconciler.show.markdown.page import render_markdown
 from reconciler.show.text import render_text
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 PROD = ClusterEntry("prod", Location("topics/clusters.yaml", 3, 3))
 WEEK, HOUR = "604800000", "3600000"

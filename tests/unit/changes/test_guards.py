@@ -20,7 +20,7 @@ from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
 from reconciler.show.github import list_outputs, render_github
 from reconciler.show.markdown.page import render_markdown
 from reconciler.show.text import render_text
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 GUARD = Location("topics/clusters.yaml", 9, 20)
 LIVE = 40

@@ -13,7 +13,7 @@ from reconciler.moves.plan import assemble_moves
 from reconciler.policy.patterns import NamePattern
 from reconciler.policy.policy import Baseline, BrokenLimit, Policy
 from reconciler.spec.changes import Changes, ClusterThen
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 PROD = ClusterEntry("prod", HERE, guards=Guards(max_deletes=1))
 DOOMED = spec("old", absent=True)

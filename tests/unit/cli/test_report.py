@@ -21,7 +21,7 @@ from reconciler.moves.plan import assemble_moves
 from reconciler.planfile.approval import Approval, decode_approval, list_new_rows
 from reconciler.planfile.codec import encode_plan, fingerprint_plan
 from reconciler.run.ending import Applied, end_run
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 PLAN = plan([spec("a", partitions=2, replication_factor=2)], cluster())
 MOVES = assemble_moves(

@@ -21,7 +21,7 @@ from reconciler.planfile.approval import Approval, list_new_rows
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.show.fields import keep_fields, pack_fields
 from reconciler.show.markdown.page import COMMENT_LIMIT
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
     from code_host import CodeHost

@@ -17,7 +17,7 @@ from reconciler.model.plan import Plan
 from reconciler.moves.plan import assemble_moves
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.show.markdown.page import COMMENT_LIMIT
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 LIVE = topic("1 2 3", "a")
 EMPTY = plan([spec("a", partitions=3)], cluster(LIVE))

@@ -11,7 +11,7 @@ from reconciler.changes.plan import plan_cluster
 from reconciler.codehost.due import report_due
 from reconciler.codehost.host import Run
 from reconciler.model.plan import Plan, Scope
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 OWNERS = {"a": "shop", "b": "shop", "c": "@acme/pay", "d": None}
 

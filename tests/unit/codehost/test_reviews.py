@@ -18,7 +18,7 @@ from reconciler.model.plan import Plan
 from reconciler.moves.plan import assemble_moves
 from reconciler.planfile.approval import Approval, list_new_rows
 from reconciler.planfile.codec import fingerprint_plan
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
     from code_host import CodeHost

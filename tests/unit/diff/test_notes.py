@@ -17,7 +17,7 @@ from reconciler.errors import Finding, FindingsError, Location, Severity
 from reconciler.moves.plan import plan_moves
 from reconciler.moves.rebalance import plan_rebalance
 from reconciler.rulebook import MUTABLE
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 FOUR = brokers(None, None, None, None)
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())

@@ -10,7 +10,7 @@ from shorthand import HERE, NOW_MS, cluster, spec, topic
 from reconciler.errors import UsageError
 from reconciler.inventory.inventory import Choice, Inventory, find_topic, read_labels
 from reconciler.model.cluster import TopicUsage
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 INTERNAL = "__consumer_offsets"
 STATE = cluster(

@@ -15,7 +15,7 @@ from reconciler.inventory.topics import list_partitions, list_topics, note_usage
 from reconciler.model.cluster import Broker, LogDirectory, TopicSpec, TopicState, TopicUsage
 from reconciler.model.configs import ConfigValue, Origin
 from reconciler.model.health import Fault
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 ENTRY = ClusterEntry("prod", HERE, ignore=("connect-*",))
 PROFILE = Location("topics/clusters.yaml", 9)

@@ -14,7 +14,7 @@ from reconciler.kafka.connection import connect
 from reconciler.kafka.diagnosis import Trouble, explain, read_awaited, read_trouble
 from reconciler.kafka.probe import Listener, Reach
 from reconciler.kafka.settings import ClientSettings
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 
 def say(

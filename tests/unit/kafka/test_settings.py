@@ -14,7 +14,7 @@ from reconciler.errors import ClusterError, Finding, Location
 from reconciler.kafka.connection import connect
 from reconciler.kafka.settings import ClientSettings, resolve_settings
 from reconciler.model.outcomes import Answer, AnswerKind
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 HERE = Location("topics/clusters.yaml", 7, 3)
 

@@ -29,7 +29,7 @@ from reconciler.policy.policy import Policy, PolicyRule, Subject
 from reconciler.show.markdown.page import render_markdown
 from reconciler.show.text import render_text
 from reconciler.spec.changes import Changes, ClusterThen
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 from reconciler.styling import strip_colours
 
 CLUSTERS = Location("topics/clusters.yaml", 2)

@@ -15,7 +15,7 @@ from reconciler.model.steps import ElectLeaders, steps_of
 from reconciler.moves.elections import assemble_elections
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
 from reconciler.show.text import render_text
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 ENTRY = ClusterEntry("lab", Location("topics/clusters.yaml", 2))
 BROKERS = (Broker(1), Broker(2), Broker(3, alive=False))

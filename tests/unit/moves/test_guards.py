@@ -15,7 +15,7 @@ from reconciler.model.plan import Plan
 from reconciler.moves.guards import guard_moves
 from reconciler.moves.plan import assemble_moves, plan_moves
 from reconciler.show.text import render_text
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 MIB = 2**20
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())

@@ -30,7 +30,7 @@ from reconciler.moves.rebalance import plan_rebalance
 from reconciler.policy.policy import Policy, PolicyRule, Subject
 from reconciler.show.text import render_text
 from reconciler.spec.changes import Changes, ClusterThen
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 FOUR = brokers(None, None, None, None)
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())

@@ -17,7 +17,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.steps import steps_of
 from reconciler.moves.plan import assemble_moves
 from reconciler.moves.reassignments import decode_rows, encode_rows, plan_rows
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())
 DISKS = {b: (LogDirectory("/data", 10**9, 9 * 10**8, 0),) for b in (1, 2, 3, 4)}

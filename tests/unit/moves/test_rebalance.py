@@ -15,7 +15,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.steps import steps_of
 from reconciler.moves.rebalance import plan_rebalance
 from reconciler.show.markdown.page import render_markdown
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())
 FOUR = brokers(None, None, None, None)

@@ -13,7 +13,7 @@ from reconciler.model.plan import TopicImage
 from reconciler.model.steps import steps_of
 from reconciler.rehearse import setup as stage
 from reconciler.rehearse.setup import keep_known, prepare_setup
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 RELEASE = "4.4.0"
 NODES = brokers("a", "b", None)

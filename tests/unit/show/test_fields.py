@@ -16,7 +16,7 @@ from reconciler.show.fields import (
     pack_fields,
     unpack_fields,
 )
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 EMPTY = cluster()
 SIX = cluster(topic("1 2 3 1 2 3", "a"))

@@ -8,7 +8,7 @@ from shorthand import HERE, cluster, spec, topic
 from reconciler.inventory.inventory import Choice, Inventory
 from reconciler.inventory.topics import list_topics
 from reconciler.show.inventory import close_rows, render_rows
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 from reconciler.styling import Paint, measure
 
 LONG = "payments.captured.by.the.gateway.of.the.north"

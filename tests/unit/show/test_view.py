@@ -10,7 +10,7 @@ from reconciler.moves.elections import assemble_elections
 from reconciler.planfile.totals import Totals
 from reconciler.show.view import TopicView, view_plan
 from reconciler.show.wording import Tone
-from reconciler.spec.clusters import ClusterEntry
+from reconciler.spec.entry import ClusterEntry
 
 LIVE = unused_cluster(
     *(topic("1,2 2,3", name) for name in ("gone", "grown", "shrunk", "same", "stranger"))

@@ -1,0 +1,90 @@
+"""A cluster of an estate, as clusters.yaml declares it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+
+from reconciler.errors import Finding, Location
+from reconciler.model.cluster import Guards
+from reconciler.model.moves import MovePolicy
+from reconciler.policy.policy import Policy
+from reconciler.spec.configs import Catalogue, choose_catalogue
+
+SANDBOX = "sandbox"
+"""The cluster that always exists: the throwaway one that runs on this machine.
+
+It is not part of 'every cluster': unless a document names it, nothing is checked for it until a
+command names it. Then topics without `clusters` apply to it as to any other cluster.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEntry:
+    """A cluster of the estate. `client` holds references to secrets, unresolved.
+
+    `owns` holds patterns of the topics that the estate owns; empty means all topics. `owners` are
+    the only ones that topics may have; empty means any. `policy` is the policy of the cluster,
+    merged over the policy of the estate. `known_configs` holds the only configs that a managed
+    service knows; None means all configs of Kafka. `keeps_defaults` is false if the service drops
+    an override that equals its default. `moves` says which replicas may move, and how fast; None
+    means none. `drain_brokers` are to hold no replica; they are among `exclude_brokers`.
+    `internal_replication_factor` is the least number of replicas of the topics internal to Kafka;
+    None leaves them as they are. `mute` holds the rules whose notes a plan leaves out. `fields`
+    holds the locations of its keys by dotted path ("guards.max_changed"). `notes` say which checks
+    are imprecise, such as those for a Kafka version without a catalogue. `stages` are those of the
+    estate.
+    """
+
+    name: str
+    location: Location
+    cluster_id: str | None = None
+    kafka_version: str | None = None
+    client: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    ignore: tuple[str, ...] = ()
+    owns: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+    exclude_brokers: frozenset[int] = frozenset()
+    drain_brokers: frozenset[int] = frozenset()
+    internal_replication_factor: int | None = None
+    guards: Guards = field(default_factory=Guards)
+    audit_topic: str | None = None
+    strategy: str = "optimal"
+    capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    moves: MovePolicy | None = None
+    policy: Policy = field(default_factory=Policy)
+    known_configs: frozenset[str] | None = None
+    keeps_defaults: bool = True
+    mute: frozenset[str] = frozenset()
+    fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+    notes: tuple[Finding, ...] = ()
+    stages: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The topic configs that its specs can set."""
+        keeps_defaults = self.keeps_defaults
+        return choose_catalogue(
+            self.kafka_version, self.known_configs, keeps_defaults=keeps_defaults
+        )
+
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """The clusters of the stages before that of this one: a merge reaches them first."""
+        number = next((n for n, stage in enumerate(self.stages) if self.name in stage), 0)
+        return tuple(name for stage in self.stages[:number] for name in stage)
+
+    def where(self, path: str) -> Location:
+        """Return where `path`, or the nearest key above it, was written, or the cluster."""
+        while path:
+            if path in self.fields:
+                return self.fields[path]
+            path = path.rpartition(".")[0]
+        return self.location
+
+    def manages(self, topic: str) -> bool:
+        """Return whether the estate manages a topic: it owns it and does not ignore it."""
+        owned = not self.owns or any(fnmatchcase(topic, pattern) for pattern in self.owns)
+        return owned and not any(fnmatchcase(topic, pattern) for pattern in self.ignore)
