@@ -46,8 +46,7 @@ class ConfigPolicyForm:
         policy_keys.CONFIG_PATTERNS, "Names or patterns of configs that topic files must not set."
     )
     require: tuple[str, ...] | None = key(
-        policy_keys.CONFIG_PATTERNS,
-        "Names or patterns of configs that every topic must have, set or inherited.",
+        policy_keys.CONFIG_KEYS, "Configs that every topic must have, set or inherited."
     )
     ranges: Mapping[str, Bounds] = key(
         policy_keys.RANGES, "Minimum and maximum of a config, by name.", default={}

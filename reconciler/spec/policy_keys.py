@@ -244,6 +244,29 @@ CONFIG_PATTERNS = Kind(
 )
 
 
+def _read_config_keys(value: YamlValue, name: str, offered: frozenset[str]) -> tuple[str, ...]:
+    keys = fields.read_texts(value, name)
+    known = offered.union(every_key())
+    return tuple(fields.read_each(keys, lambda item: _check_config_key(item, name, known)))
+
+
+def _check_config_key(key: YamlText, name: str, known: frozenset[str]) -> str:
+    if key not in known and any(fnmatchcase(each, key) for each in known):
+        what = f"{quote(key)} under {name} is a pattern, and a topic must have each of them"
+        raise field_error(
+            "config-unknown", key.where, what, f"write each key: {name}: [retention.ms]"
+        )
+    return _check_config_pattern(key, known)
+
+
+CONFIG_KEYS = Kind(
+    _read_config_keys,
+    _WORDS,
+    "list of topic configs, such as `[retention.ms]`",
+    any_config=True,
+)
+
+
 def _read_label_keys(value: YamlValue, name: str) -> tuple[str, ...]:
     keys = fields.read_texts(value, name)
     return tuple(fields.read_each(keys, lambda key: str(read_label_key(key, f"item of {name}"))))
