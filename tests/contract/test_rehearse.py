@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from published import read_answer
 from shorthand import spec
 from workbench import Workbench
 
@@ -103,7 +104,7 @@ def test_a_plan_on_a_snapshot_is_run_among_all_its_topics(
 ) -> None:
     asked = ["--cluster", "prod-eu", "--against", str(place.snapshot)]
     assert run(["rehearse", *asked, "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = read_answer("rehearse", capsys.readouterr().out)
     assert [(o["topic"], o["kind"]) for o in found["outcomes"]] == [
         ("shop.clicks", "done"),
         ("shop.orders", "done"),

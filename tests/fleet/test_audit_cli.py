@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from published import read_answer
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from pyspark.sql.types import StructType
 from shorthand import cluster, topic
@@ -75,7 +75,7 @@ def test_json_is_one_document_and_the_lake_keeps_what_is_not_shown(
     place: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert audit(place, "--cluster", "prod", "--format", "json") == 0
-    document = json.loads(capsys.readouterr().out)
+    document = read_answer("fleet-audit", capsys.readouterr().out)
     assert document["counts"] == {"error": 0, "warning": 0, "note": 2}
     assert [found["rule"] for found in document["findings"]] == ["rack-none", "topic-unmanaged"]
     lake = Lake(spark, str(place / "lake"))

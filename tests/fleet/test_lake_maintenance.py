@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from published import read_answer
 from shorthand import cluster, topic
 from small_fleets import make_state
 
@@ -137,7 +137,7 @@ def test_list_shows_what_each_collection_holds(at_once: Lake) -> None:
     assert len(said.splitlines()) == 1 + len(NIGHTS)
     assert "2 read, 1 unread" in said.splitlines()[2]
     code, said = say("list", "--lake", at_once.root, "--format", "json")
-    held = json.loads(said)
+    held = read_answer("fleet-lake", said)
     files = [*Path(at_once.root).glob("*/attempt=*/part-*.parquet")]
     assert sum(one["size"]["files"] for one in held) == len(files)
     assert sum(one["size"]["size_bytes"] for one in held) == sum(f.stat().st_size for f in files)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from published import read_answer
 from test_caching import count_cached
 
 from reconciler.cli.app import run
@@ -146,3 +147,14 @@ def test_a_page_without_a_directory_is_refused_first(
     assert run(["fleet", "run", str(tmp_path), *words]) == 64
     assert "is not a directory" in capfd.readouterr().err
     assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.slow
+def test_the_json_of_each_job_fits_its_schema(night: Night) -> None:
+    estate = str(night.place / "topics")
+    planned = read_answer("fleet-plan", night.see("plan", estate, "--format", "json"))
+    assert {row["cluster"]: row["status"] for row in planned["plans"]}["up"] == "planned"
+    audited = read_answer("fleet-audit", night.see("audit", estate, "--format", "json"))
+    assert "cluster-unread" in {found["rule"] for found in audited["findings"]}
+    told = read_answer("fleet-history", night.see("history", "--format", "json"))
+    assert "night-unmanaged" in {event["topic"] for event in told["events"]["rows"]}

@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
-import jsonschema
 import pytest
+from published import read_answer
 from verbs import COMMANDS
 
 from reconciler.cli.app import run
@@ -98,14 +98,6 @@ def test_the_skill_lists_every_command_that_only_reads() -> None:
     assert listed == {words for words, row in ROWS.items() if row.effect == READS}
 
 
-def check(schema: str, text: str) -> Any:
-    """Return an answer that fits its schema."""
-    answer = json.loads(text)
-    published = json.loads((ROOT / "schemas" / f"{schema}.schema.json").read_text())
-    jsonschema.Draft202012Validator(published).validate(answer)
-    return answer
-
-
 @pytest.fixture
 def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -149,7 +141,7 @@ def test_an_answer_fits_its_schema(
         run(["plan", "--cluster", "prod", "--against", "s.json", "--out", "plan.json"])
         capsys.readouterr()
     run([*command.split(), "--format", "json"])
-    assert check(schema, capsys.readouterr().out)[key]
+    assert read_answer(schema, capsys.readouterr().out)[key]
 
 
 def test_the_findings_of_a_mistake_fit_the_schema(
@@ -157,7 +149,7 @@ def test_the_findings_of_a_mistake_fit_the_schema(
 ) -> None:
     (estate / "topics" / "a.yaml").write_text("topic: a\npartitions: 012\n")
     assert run(["validate", "--format", "json"]) == 1
-    assert check("validation", capsys.readouterr().out)["findings"][0]["line"] == 2
+    assert read_answer("validation", capsys.readouterr().out)["findings"][0]["line"] == 2
 
 
 def test_the_state_of_a_sandbox_fits_the_schema() -> None:
@@ -166,4 +158,4 @@ def test_the_state_of_a_sandbox_fits_the_schema() -> None:
         (BrokerStatus(1, "r", "b:1", BrokerState.DEAD, "killed"),),
         (ControllerStatus(3000, "b:2", BrokerState.RUNNING, active=True),),
     )
-    assert check("sandbox", _encode_status(record, health))["brokers"][0]["state"] == "dead"
+    assert read_answer("sandbox", _encode_status(record, health))["brokers"][0]["state"] == "dead"
