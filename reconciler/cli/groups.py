@@ -22,8 +22,17 @@ MEANT: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "list": ("get topics", "owners"),
         "ls": ("get topics", "owners"),
         "move": ("plan --moves", "moves"),
+        "moves abort": ("moves cancel",),
+        "moves list": ("moves status",),
+        "moves start": ("apply",),
+        "moves stop": ("moves pause", "moves cancel"),
+        "moves throttle": ("moves rate",),
         "preview": ("plan",),
         "reassign": ("plan --moves", "moves import"),
+        "sandbox create": ("sandbox up",),
+        "sandbox delete": ("sandbox down",),
+        "sandbox start": ("sandbox up",),
+        "sandbox stop": ("sandbox down",),
         "status": ("health", "plan", "moves status"),
         "sync": ("apply",),
         "test": ("validate", "rehearse"),
@@ -31,7 +40,10 @@ MEANT: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "version": ("--version",),
     }
 )
-"""Words that other tools use for what a verb of ours does: Terraform, kubectl, topicctl, git."""
+"""Words that other tools use for what a verb of ours does: Terraform, kubectl, topicctl, git.
+
+Below a group of commands, its name comes first.
+"""
 
 
 class Group(click.Group):
@@ -50,8 +62,9 @@ class Group(click.Group):
         from difflib import get_close_matches
 
         word, path = name.lower(), ctx.command_path
-        if ctx.parent is None and word in MEANT:
-            return f"; use `{'` or `'.join(f'{path} {each}' for each in MEANT[word])}`"
+        root, _, group = path.partition(" ")
+        if meant := MEANT.get(f"{group} {word}".lstrip()):
+            return f"; use `{'` or `'.join(f'{root} {each}' for each in meant)}`"
         if near := get_close_matches(word, self.list_commands(ctx), n=1):
             return f"; did you mean `{path} {near[0]}`?"
         return f"; `{path} --help` lists them"

@@ -32,6 +32,7 @@ def list_groups(found: click.Group = group) -> Iterator[click.Group]:
         ("fleet lake chekc", "no command 'chekc'; did you mean `reconciler fleet lake check`?"),
         ("report xyz", "no command 'xyz'; `reconciler report --help` lists them"),
         ("diff", "no command 'diff'; use `reconciler plan`"),
+        ("sandbox start", "no command 'start'; use `reconciler sandbox up`"),
         ("sandbox diff", "no command 'diff'; `reconciler sandbox --help` lists them"),
     ],
 )
@@ -50,7 +51,13 @@ def test_words_of_other_tools_are_known(word: str) -> None:
 @pytest.mark.parametrize("word", MEANT)
 def test_what_is_suggested_exists_and_what_is_typed_does_not(word: str) -> None:
     context = click.Context(group)
-    assert group.get_command(context, word) is None
+    *groups, typed = word.split()
+    found: click.Command | None = group
+    for name in groups:
+        assert isinstance(found, click.Group)
+        found = found.get_command(context, name)
+    assert isinstance(found, click.Group)
+    assert found.get_command(context, typed) is None
     for suggested in MEANT[word]:
         command: click.Command | None = group
         for part in suggested.split():
