@@ -37,6 +37,7 @@ from reconciler.cli.schema import SCHEMAS
 from reconciler.model.rights import BRINGS, Account, Right, Task, list_rights
 from reconciler.sandbox.jars import fetch_jars
 from reconciler.sandbox.launch import find_java
+from reconciler.sandbox.request import Silence
 
 if TYPE_CHECKING:
     from security import Secured
@@ -178,7 +179,7 @@ def render(accounts: Accounts, form: str) -> str:
 
 def run_kafka_acls(script: str, directory: Path) -> None:
     """Run a printed script with the kafka-acls of Kafka itself."""
-    jars = fetch_jars("3.9.2", lambda *_: None)
+    jars = fetch_jars("3.9.2", Silence())
     bin_ = directory / "bin"
     bin_.mkdir()
     tool = bin_ / "kafka-acls"
