@@ -27,8 +27,8 @@ _BALANCE: tuple[Column, ...] = (
     ("leaders max − min", "cluster", "cluster_leaders"),
     ("replicas max − min", "topic", "topic_replicas"),
     ("replicas max − min", "cluster", "cluster_replicas"),
-    ("racks", "violations", "rack_violations"),
 )
+_RACKS: tuple[Column, ...] = (("racks", "violations", "rack_violations"),)
 _WEIGHT: tuple[Column, ...] = (
     ("by {} max − min", "leaders", "weight_leaders"),
     ("by {} max − min", "replicas", "weight_replicas"),
@@ -47,14 +47,17 @@ _LOST: tuple[Column, ...] = (
 
 
 def render_comparison(comparisons: Sequence[Comparison]) -> str:
-    """Render strategies as the rows of one table. Returns: lines that end in a newline."""
+    """Render strategies as the rows of two tables: the balance, and what losses do.
+
+    Returns: lines that end in a newline.
+    """
     simulated = comparisons[0].simulated
     lost = bool(simulated.losses)
     weigh = simulated.weights.by
     weight = tuple((c[0].format(weigh), *c[1:]) for c in _WEIGHT if weigh != "count")
-    columns = (*_BALANCE[:4], *weight, *_BALANCE[4:], *(_LOST if lost else _IF_LOST))
+    losses = (*_RACKS, *(_LOST if lost else _IF_LOST))
     if not lost and not any(broker.rack for broker in simulated.brokers):
-        columns = tuple(c for c in columns if c[0] not in ("racks", "if a rack is lost"))
+        losses = tuple(c for c in losses if c[0] not in ("racks", "if a rack is lost"))
     rows: list[tuple[str, Figures]] = []
     for one in comparisons:
         if one.strategy == KAFKA and len(one.outcomes) > 1:
@@ -62,12 +65,15 @@ def render_comparison(comparisons: Sequence[Comparison]) -> str:
         else:
             rows.append((one.strategy, one.mean))
     say = {key: AMOUNTS[weigh] for _, _, key in weight}
-    cells = [
-        [name, *(say.get(key, _number)(getattr(f, key)) for _, _, key in columns)]
-        for name, f in rows
-    ]
-    table = _table([("", "strategy"), *((group, name) for group, name, _ in columns)], cells)
-    return "\n".join([describe_simulated(simulated), "", *table, "", *_legend(simulated)]) + "\n"
+    tables: list[str] = []
+    for columns in ((*_BALANCE, *weight), losses):
+        cells = [
+            [name, *(say.get(key, _number)(getattr(f, key)) for _, _, key in columns)]
+            for name, f in rows
+        ]
+        heads = [("", "strategy"), *((group, name) for group, name, _ in columns)]
+        tables += [*_table(heads, cells), ""]
+    return "\n".join([describe_simulated(simulated), "", *tables, *_legend(simulated)]) + "\n"
 
 
 def _say_copied(copied: tuple[int, int | None]) -> str:
@@ -84,14 +90,14 @@ def _legend(simulated: SimulatedCluster) -> Iterator[str]:
     yield from map(_say_copied, simulated.copied)
     lost = bool(simulated.losses)
     over = "the living brokers" if lost else "the brokers"
-    yield f"topic: the most uneven topic over {over}; cluster: all topics together"
+    yield f"topic: the most uneven one on {over}; cluster: all topics together"
     brokers = len(simulated.living)
     partitions = sum(len(topic.assignment) for topic in simulated.topics.values())
     # Each broker leads its part, and each of the others takes over an equal part of that.
     ideal = ceil(partitions / (brokers * (brokers - 1))) if brokers > 1 else 0
-    yield "taken over: the most leaders that one broker takes over" + (
-        "" if lost else f"; of a broker's, {ideal:,} if they spread evenly"
-    )
+    yield "taken over: the most leaders that one broker takes over"
+    if not lost:
+        yield f"  ({ideal:,} of a broker's if they spread evenly)"
     weights = simulated.weights
     if weights.by != "count":
         estimated = name_estimates(weights.by, weights.unknown)
@@ -129,11 +135,11 @@ def render_counts(
         ("", "partitions"),
         ("a broker", "leaders"),
         ("a broker", "replicas"),
-        ("if one is lost", "taken over"),
+        ("one lost", "taken over"),
         ("leaders max − min", strategy),
-        ("leaders max − min", "kafka mean"),
+        ("leaders max − min", KAFKA),
         ("leaders max − min", "worst"),
-        ("the same on every broker", ""),
+        ("the same", "on each"),
     ]
     cells = [
         [
@@ -144,7 +150,7 @@ def render_counts(
             f"{one.balance.leaders.skew:,}",
             _number(one.kafka_mean),
             f"{one.kafka_worst:,}",
-            one.evenness,
+            "both" if " and " in one.evenness else one.evenness,
         ]
         for one in results
     ]
@@ -152,7 +158,12 @@ def render_counts(
     title = (
         f"{wanted.topic} on {describe_brokers(simulated)}, next to {count(other, 'other topic')}"
     )
-    return "\n".join([title, "", *_table(heads, cells)]) + "\n"
+    legend = (
+        "one lost: what one broker takes over at most if another is lost",
+        f"{KAFKA}: the mean of random placements as Kafka makes them; worst: the worst",
+        "the same on each: what every broker has as many of; both: leaders and replicas",
+    )
+    return "\n".join([title, "", *_table(heads, cells), "", *legend]) + "\n"
 
 
 def _spread(spread: Spread) -> str:

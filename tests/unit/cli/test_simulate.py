@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from reconciler.cli.app import run
 
+PAGE = (Path(__file__).parents[3] / "docs" / "simulate.md").read_text()
 NINE = ("simulate", "--brokers", "9", "--racks", "3")
 BY_HAND = {
     "brokers": [{"id": n, "rack": "abc"[n % 3]} for n in (1, 2, 3)],
@@ -36,21 +39,36 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
     return found
 
 
-def test_strategies_stand_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"^```\n\$ reconciler (simulate .*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 3
+    for block in blocks:
+        joined = block.replace("\\\n", " ")
+        command, _, shown = joined.partition("\n")
+        assert run(shlex.split(command)) == 0
+        printed = capsys.readouterr().out
+        assert printed.startswith(shown), command
+        assert all(len(line) <= 80 for line in printed.splitlines())
+
+
+def test_strategies_stand_in_two_tables(capsys: pytest.CaptureFixture[str]) -> None:
     shown = ("--strategy", "striped", "--strategy", "kafka", "--draws", "3")
     assert run([*NINE, "--topic", "orders=9x3", *shown]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "9 brokers in 3 racks · 1 topic, 9 partitions, 27 replicas"
     lost = ["taken over", "under min"]
-    heads = ["strategy", "topic", "cluster", "topic", "cluster", "violations", *lost, *lost]
-    assert lines[3].split() == " ".join(heads).split()
-    assert [line[:17].strip() for line in lines[4:7]] == [
-        "striped",
-        "kafka, mean of 3",
-        "kafka, worst",
-    ]
-    assert lines[4].split() == ["striped", *"000001010"]
-    assert all(len(line) <= 125 for line in lines)
+    for first, heads, figures in (
+        (3, ["topic", "cluster", "topic", "cluster"], "0000"),
+        (9, ["violations", *lost, *lost], "01010"),
+    ):
+        assert lines[first].split() == " ".join(["strategy", *heads]).split()
+        assert [line[:17].strip() for line in lines[first + 1 : first + 4]] == [
+            "striped",
+            "kafka, mean of 3",
+            "kafka, worst",
+        ]
+        assert lines[first + 1].split() == ["striped", *figures]
+    assert all(len(line) <= 80 for line in lines)
 
 
 def test_without_racks_nothing_is_said_of_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,7 +81,8 @@ def test_losses_have_columns_of_their_own(capsys: pytest.CaptureFixture[str]) ->
     assert run([*NINE, *arguments, "--strategy", "striped"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("9 brokers in 3 racks, 3 of them lost")
-    assert lines[4].split() == ["striped", *"11000190"]
+    assert lines[4].split() == ["striped", *"1100"]
+    assert lines[8].split() == ["striped", *"0190"]
 
 
 def test_steps_are_taken_in_the_order_in_which_they_are_given(
@@ -115,7 +134,7 @@ def test_counts_are_tried_for_one_topic(capsys: pytest.CaptureFixture[str]) -> N
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "o on 9 brokers in 3 racks, next to 0 other topics"
     assert lines[5].split()[:3] == ["9", "1", "3"]
-    assert lines[5].endswith("leaders and replicas")
+    assert lines[5].endswith("both")
     assert lines[6].startswith("→ 10")
 
 
