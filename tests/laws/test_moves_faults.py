@@ -26,8 +26,12 @@ from reconciler.moves.running.throttle import Throttles
 from reconciler.moves.running.writes import Writes
 from reconciler.moves.window import Seats
 
-SEEDS = (*range(600), 1084, 2100, 2209)
-"""About 2,100 runs in 20 s of CPU. The last ones met views so late that a write undid another."""
+SEEDS = (*range(600), 1084, 2100, 2209, 4593)
+"""About 2,100 runs in 20 s of CPU. The last ones met views so late that a write undid another.
+
+In the very last, a run took throttle lists away and died. The next set them again, and a broker
+that still showed the old ones let it begin, and then saw that they were gone.
+"""
 
 MANY = range(1_000, 7_000)
 """More than 20,000 runs."""

@@ -339,7 +339,11 @@ def play_out(play: Play, dice: random.Random) -> Applied | None:
 
 
 def calm(cluster: SimulatedCluster) -> None:
-    """End all faults, and let everybody else clean up after themselves."""
+    """End all faults, and let everybody else clean up after themselves.
+
+    Nobody runs the plan meanwhile, so a rate that somebody has removed is not set again.
+    """
+    limited, cluster.limited = cluster.limited, cluster.limited and bool(cluster.rates)
     cluster.faults.clear()
     cluster.events.clear()
     cluster.thaw_controller()
@@ -358,6 +362,8 @@ def calm(cluster: SimulatedCluster) -> None:
     if not busy and not cluster.permanent:
         cluster.change_rate(None)
     cluster.sleep(40)
+    if limited and not cluster.limited:
+        cluster.limited, cluster.disturbed_s = True, cluster.now_s
 
 
 def _list_foreign(cluster: SimulatedCluster) -> list[Place]:

@@ -29,6 +29,9 @@ Lists = dict[tuple[str, ThrottleSide], Entries]
 
 EVERY = "*"
 
+LATE_S = 10.0
+"""How late a broker may see a change of a list: 8 s were seen under load."""
+
 
 def list_entries(rows: Iterable[Row]) -> Lists:
     """Return the throttle entries of rows in flight, by topic and side.
@@ -112,7 +115,9 @@ class Throttles:
     `policy_rate` is that of the plan in bytes per second, None for no limit. `default` is the
     default rate that is in force, as set or adopted; None if there is none. A run removes one that
     is of moves, and leaves any other. `is_seen`: a broker showed one since the last write.
-    `removed_s`: when this run last removed one.
+    `removed_s`: when this run last removed one. `withdrawn` has when it last took an entry out of a
+    list, by topic, side and entry; of a plan that was begun before, when it took it over: the run
+    before may have taken any of them out.
     `is_begun`: this plan has rows in flight or throttled. `ours` has every entry that a run of
     this plan writes.
     """
@@ -126,6 +131,7 @@ class Throttles:
     is_seen: bool = False
     is_begun: bool = False
     removed_s: float = -inf
+    withdrawn: dict[tuple[str, ThrottleSide, str], float] = field(default_factory=dict)
     ours: Lists = field(init=False)
 
     def __post_init__(self) -> None:
@@ -159,6 +165,8 @@ class Throttles:
         self.is_begun = any(
             entries & lists.get(key, frozenset()) for key, entries in self.ours.items()
         ) or bool(self.rows.list_in(RowState.UNDER_WAY, RowState.UNCLEAR))
+        if self.is_begun:
+            self._note_withdrawn(self.ours)
         return self.is_begun
 
     def adopt_rate(self, reading: MovesReading) -> None:
@@ -256,10 +264,18 @@ class Throttles:
         return "" if shown else "not every broker shows the rate"
 
     def name_unready_lists(self, reading: MovesReading, copying: Sequence[Row]) -> str:
-        """Name a living broker that does not show a list yet; empty if all of them do."""
+        """Name a living broker that does not show a list yet; empty if all of them do.
+
+        An entry that was out a moment ago counts as not shown: a broker whose view is late may
+        still show it from before, and is then to see that it is out.
+        """
+        wanted, now = list_entries(copying), self.writes.clock.monotonic()
+        for (topic, side), entries in wanted.items():
+            if any(now - self.withdrawn.get((topic, side, e), -inf) < LATE_S for e in entries):
+                return f"entries of the {side} list of {topic} may have been out a moment ago"
         topics = sorted({row.place[0] for row in copying})
         living = [broker.id for broker in reading.brokers if broker.alive]
-        return name_missing_lists(self.mover.read_lists(topics), list_entries(copying), living)
+        return name_missing_lists(self.mover.read_lists(topics), wanted, living)
 
     def remove_rate(
         self, moving: Sequence[Row], reading: MovesReading, left: dict[str, str]
@@ -319,7 +335,14 @@ class Throttles:
             then = (now - entries) | needed.get(key, frozenset())
             if then != now:
                 wanted[key] = spell_list(then)
+                self._note_withdrawn({key: now - then})
         return wanted
+
+    def _note_withdrawn(self, lists: Mapping[tuple[str, ThrottleSide], Entries]) -> None:
+        now = self.writes.clock.monotonic()
+        self.withdrawn |= {
+            (*key, entry): now for key, entries in lists.items() for entry in entries
+        }
 
     def _write_rate(self, value: int | None) -> None:
         """Set or remove the default rate.
