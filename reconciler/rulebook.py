@@ -170,6 +170,13 @@ _POLICY: tuple[Rule, ...] = (
     Rule("policy-baseline-reason", "Each entry of a baseline gives a reason."),
     Rule("policy-range", "A range is not empty: its minimum does not exceed its maximum."),
     Rule("config-not-offered", "Specs set only configs that the managed service supports."),
+    Rule("service-config", "Specs set only configs that the service lets anyone set."),
+    Rule("service-replication", "Specs ask for no other replication factor than the service has."),
+    Rule("service-value", "Specs set no value that the service refuses or replaces."),
+    Rule("service-elsewhere", "Topics of the service are managed through Kafka."),
+    Rule("service-moves", "Moves are allowed only where the service takes requests for them."),
+    Rule("service-mover", "Nobody but reconciler moves replicas while a plan moves some."),
+    Rule("service-likely", "A cluster names the service that its address belongs to."),
 )
 
 # Replica assignments and counts that contradict each other (spec.rules).
@@ -458,6 +465,8 @@ MUTABLE = (
     "kafka-version-newer",
     "kafka-version-older",
     "not-managed",
+    "service-likely",
+    "service-mover",
 )
 """Rules that a cluster may mute: plain notes on it, which repeat in every plan.
 

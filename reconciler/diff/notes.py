@@ -51,7 +51,7 @@ def concerns(note: Finding, plan: Plan) -> bool:
             return False  # a document that no plan has a topic of
         case "policy-baseline":
             return False  # the same in every plan
-        case "kafka-version-newer" | "kafka-version-older":
+        case "kafka-version-newer" | "kafka-version-older" | "service-likely" | "service-mover":
             return False  # `entry.notes` repeats these for the cluster
         case "cluster-rights":  # hidden topics matter only to placement: their load is unknown
             return any(brokers_of(step) for topic in plan.topics for step in steps_of(topic))

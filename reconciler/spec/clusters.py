@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -12,7 +12,8 @@ from reconciler.policy.policy import Baseline, Bounds, lay_policy
 from reconciler.spec.baseline import WrittenExemption
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.entry import SANDBOX, ClusterEntry
-from reconciler.spec.forms import ClustersDocument, make_move_policy, make_policy
+from reconciler.spec.forms import ClusterForm, ClustersDocument, make_move_policy, make_policy
+from reconciler.spec.services import list_known, note_cluster
 from reconciler.spec.values import YamlMap, YamlText
 
 
@@ -88,14 +89,30 @@ def list_entries(
             capacity=MappingProxyType(dict(form.capacity)),
             moves=make_move_policy(form.moves),
             policy=lay_policy(policy, make_policy(form.policy)),
-            known_configs=None if form.known_configs is None else frozenset(form.known_configs),
+            service=form.service,
+            known_configs=_list_known(form),
             keeps_defaults=form.keeps_defaults,
             mute=form.mute,
             fields=MappingProxyType(fields),
-            notes=_note_version(form.kafka_version),
+            notes=(*_note_version(form.kafka_version), *_note_service(name, form, fields)),
             stages=tuple(tuple(map(str, stage)) for stage in document.stages),
         )
     return {name: _exempt(entry, exemptions) for name, entry in entries.items()}
+
+
+def _note_service(
+    name: str, form: ClusterForm, places: Mapping[str, Location]
+) -> Iterator[Finding]:
+    servers = form.client.get("bootstrap.servers", "")
+    return note_cluster(form.service, name, servers, places)
+
+
+def _list_known(form: ClusterForm) -> frozenset[str] | None:
+    """Return the only configs that topics may set: as written, or those of the service."""
+    if form.known_configs is not None:
+        return frozenset(form.known_configs)
+    version = None if form.kafka_version is None else str(form.kafka_version)
+    return list_known(form.service, choose_catalogue(version).settable)
 
 
 def _exempt(entry: ClusterEntry, exemptions: Sequence[WrittenExemption]) -> ClusterEntry:

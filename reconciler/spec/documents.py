@@ -18,6 +18,7 @@ from reconciler.spec.declarations import check_form
 from reconciler.spec.entry import ClusterEntry
 from reconciler.spec.forms import ClustersDocument, Layer, TopicDocument
 from reconciler.spec.resources import is_resource, read_resource
+from reconciler.spec.services import SERVICES
 from reconciler.spec.syntax import load_text
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml
 
@@ -208,10 +209,13 @@ def _read_clusters(content: bytes | Finding, file: str) -> tuple[ClustersFile, l
 def _list_offered(document: YamlMap) -> frozenset[str]:
     """List the configs of the services of clusters, as far as the document has the right form."""
     clusters = document.get("clusters")
-    entries = clusters.values() if isinstance(clusters, YamlMap) else ()
-    lists = [entry.get("known_configs") for entry in entries if isinstance(entry, YamlMap)]
+    values = clusters.values() if isinstance(clusters, YamlMap) else ()
+    entries = [entry for entry in values if isinstance(entry, YamlMap)]
+    lists = (entry.get("known_configs") for entry in entries)
     words = (word for listed in lists if isinstance(listed, YamlList) for word in listed)
-    return frozenset(str(word) for word in words if isinstance(word, YamlText))
+    services = {str(entry.get("service")) for entry in entries} & SERVICES.keys()
+    own = (SERVICES[name].more | (SERVICES[name].configs or frozenset()) for name in services)
+    return frozenset(str(word) for word in words if isinstance(word, YamlText)).union(*own)
 
 
 def _read_topics(

@@ -12,6 +12,7 @@ from reconciler.model.cluster import Guards
 from reconciler.model.moves import MovePolicy
 from reconciler.policy.policy import Policy
 from reconciler.spec.configs import Catalogue, choose_catalogue
+from reconciler.spec.services import APACHE
 
 SANDBOX = "sandbox"
 """The cluster that always exists: the throwaway one that runs on this machine.
@@ -30,7 +31,8 @@ class ClusterEntry:
     merged over the policy of the estate. `known_configs` holds the only configs that a managed
     service knows; None means all configs of Kafka. `keeps_defaults` is false if the service drops
     an override that equals its default. `moves` says which replicas may move, and how fast; None
-    means none. `drain_brokers` are to hold no replica; they are among `exclude_brokers`.
+    means none. `service` is who runs the brokers, a name of `SERVICES`. `drain_brokers` are to hold
+    no replica; they are among `exclude_brokers`.
     `internal_replication_factor` is the least number of replicas of the topics internal to Kafka;
     None leaves them as they are. `mute` holds the rules whose notes a plan leaves out. `fields`
     holds the locations of its keys by dotted path ("guards.max_changed"). `notes` say which checks
@@ -55,6 +57,7 @@ class ClusterEntry:
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     moves: MovePolicy | None = None
     policy: Policy = field(default_factory=Policy)
+    service: str = APACHE
     known_configs: frozenset[str] | None = None
     keeps_defaults: bool = True
     mute: frozenset[str] = frozenset()

@@ -34,6 +34,7 @@ from reconciler.spec.rules import (
     check_written_topics,
     refuse_cluster,
 )
+from reconciler.spec.services import check_cluster
 from reconciler.spec.values import RENDER, find_expression
 
 
@@ -84,7 +85,11 @@ def parse_estate(
             findings += check_spellings([owner for owner in named if owner is not None])
         each = ((*entries[name].notes, *resolved[name].findings) for name in checked)
         findings += _say_once(each, clusters.file)
-        findings += (found for name in checked for found in check_moving(entries[name]))
+        for name in checked:
+            entry = entries[name]
+            findings += check_moving(entry)
+            moves = entry.moves is not None
+            findings += check_cluster(entry.service, name, entry.where, moves=moves)
         findings += resolver.check_unused(frozenset(checked))
         on = (cluster for each in written for cluster in each.clusters or ())
         findings += (refuse_cluster(n, entries, n.where) for n in on if n not in entries)
@@ -189,7 +194,10 @@ def _list_held(entry: ClusterEntry) -> Mapping[BrokenLimit, str]:
     return {} if entry.policy.baseline is None else entry.policy.baseline.values
 
 
-_TEXT_COUNTS = ("policy-rule", "policy-rule-open", "quota-per-owner", "quota-per-label")
+_TEXT_COUNTS = (
+    *("policy-rule", "policy-rule-open", "quota-per-owner", "quota-per-label"),
+    *("service-config", "service-replication", "service-value"),
+)
 """The rules of which one place can have several different findings."""
 
 
@@ -218,8 +226,8 @@ def _say_once(clusters: Iterable[Iterable[Finding]], clusters_file: str) -> Iter
         fresh: set[tuple[Location | None, str, str]] = set()
         for finding in findings:
             # Texts can name the cluster, so place and rule identify a finding. There are two
-            # exceptions: all rules of a team share one id, as do all quotas, and each cluster has
-            # its own place for the note on its version.
+            # exceptions: rules of a team share one id, as do quotas and services, and each cluster
+            # has its own place for the note on its version.
             if finding.rule.startswith("kafka-version-"):
                 gist = (None, finding.rule, finding.what)
             else:

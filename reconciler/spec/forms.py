@@ -18,6 +18,7 @@ from reconciler.spec.acknowledgements import Acknowledged
 from reconciler.spec.declarations import form, key, list_keys, table, table_or_none, tables
 from reconciler.spec.fields import FLAG, PATTERNS, TEXT, TEXTS, WrittenConfig, or_null, whole
 from reconciler.spec.labels import LABELS
+from reconciler.spec.services import APACHE
 from reconciler.spec.values import YamlText
 from reconciler.units import DAY
 
@@ -423,6 +424,11 @@ class ClusterForm:
     )
     policy: PolicyForm = table(
         PolicyForm, "Limits for the topics of this cluster; they refine the estate's policy."
+    )
+    service: str = key(
+        keys.SERVICE,
+        "Who runs the brokers: what that service allows is checked, and its configs are known.",
+        default=APACHE,
     )
     known_configs: tuple[YamlText, ...] | None = key(
         TEXTS,

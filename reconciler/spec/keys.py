@@ -34,6 +34,7 @@ from reconciler.spec.names import (
     check_owner,
     check_spellings,
 )
+from reconciler.spec.services import SERVICES
 from reconciler.spec.values import (
     YamlList,
     YamlText,
@@ -445,6 +446,7 @@ RISKS = Kind(
 )
 STATE = choice("present", "absent")
 STRATEGY = choice(*PLACEMENTS)
+SERVICE = choice(*SERVICES)
 GUARDS_FROM = choice("base", "request").then(
     lambda word: word == "base", lambda of_base: "base" if of_base else "request"
 )

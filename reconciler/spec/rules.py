@@ -21,6 +21,7 @@ from reconciler.spec.entry import SANDBOX, ClusterEntry
 from reconciler.spec.fields import list_repeats, suggest
 from reconciler.spec.keys import MOST_STAGES
 from reconciler.spec.names import check_name
+from reconciler.spec.services import SERVICES, check_service
 from reconciler.spec.values import YamlText, quote
 from reconciler.units import count
 
@@ -266,7 +267,9 @@ class PolicyEngine:
         """Return the violations of the policy in a resolved spec, and what the baseline exempts."""
         limited = check_limits(spec, self._entry.policy, self._entry.name)
         settled = settle(chain(limited, self.judge.judge_spec(spec)), self._entry.policy)
-        return Settled((*settled.findings, *self._check_offered(spec)), settled.exempt)
+        of_service = check_service(spec, self._entry.service, self._entry.name)
+        findings = (*settled.findings, *self._check_offered(spec), *of_service)
+        return Settled(findings, settled.exempt)
 
     def allows(self, spec: TopicSpec) -> bool:
         """Return whether validation accepts a spec, such as the result of a way out."""
@@ -295,12 +298,16 @@ class PolicyEngine:
         offered = self._entry.known_configs
         if offered is None or spec.absent:
             return
+        written = "known_configs" in self._entry.fields
         for key in sorted(spec.config.keys() - offered):
             name, where = self._entry.name, spec.where(f"config.{key}")
+            rule = "config-not-offered" if written else "service-config"
             what = f"{key} is not among the known_configs of {name}, whose service refuses others"
+            if not written:
+                what = f"{SERVICES[self._entry.service].title} lets nobody set {key}"
             away = f"{{config: {{{key}: null}}}}"
             if where.file == spec.location.file:
                 below = f"overrides: {{{name}: {away}}}"
             else:
                 below = f"clusters: {{{name}: {{defaults: {away}}}}}"
-            yield Finding("config-not-offered", what, f"remove it, or write {below}", where)
+            yield Finding(rule, what, f"remove it, or write {below}", where)

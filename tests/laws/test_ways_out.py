@@ -37,6 +37,10 @@ def moves(*kinds: str) -> Document:
     return {"clusters": {"prod": {"moves": {"allow": list(kinds), "rate": "30MiB"}}}}
 
 
+def service(name: str) -> Document:
+    return {"clusters": {"prod": {"service": name}}}
+
+
 def draining(*brokers: int) -> Document:
     allowed = moves("drain")
     allowed["clusters"]["prod"]["drain_brokers"] = list(brokers)
@@ -367,6 +371,33 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
             policy(config={"values": {"compression.type": ["zstd", "lz4"]}}),
         ),
     ),
+    "service-config": (
+        World(
+            (spec(partitions=1, replication_factor=3, config={"segment.ms": "1h"}),),
+            service("msk-express"),
+        ),
+        World(
+            (spec(partitions=1, replication_factor=3),),
+            {"defaults": {"config": {"segment.ms": "1h"}}, **service("msk-express")},
+        ),
+    ),
+    "service-replication": (
+        World((spec(partitions=1, replication_factor=2),), service("automq")),
+        World((spec(partitions=1),), {"defaults": {"replication_factor": 2}, **service("automq")}),
+    ),
+    "service-value": (
+        World(
+            (spec(partitions=1, replication_factor=1, config={MIN_INSYNC: 2}),), service("automq")
+        ),
+        World(
+            (spec(partitions=1, replication_factor=1, config={"compression.type": "zstd"}),),
+            service("google"),
+        ),
+        World(
+            (spec(partitions=1, replication_factor=3, config={"max.message.bytes": "9MiB"}),),
+            service("msk-serverless"),
+        ),
+    ),
 }
 """Worlds that break a rule, by the rule."""
 
@@ -396,6 +427,8 @@ HAS_NO_EDIT = {
         "policy-range",
         "policy-expression",
         "policy-expression-cost",
+        "service-elsewhere",
+        "service-moves",
     ),
     "the team's own words": ("policy-rule", "policy-rule-open", "policy-name"),
     "what somebody does outside the estate": (
@@ -434,6 +467,8 @@ HAS_NO_EDIT = {
         "policy-baseline",
         "policy-baseline-reason",
         "policy-baseline-stale",
+        "service-likely",
+        "service-mover",
         "tiered-storage-unknown",
     ),
 }
@@ -524,6 +559,12 @@ AUDIT_EDITS: Mapping[str, World] = {
     ),
     "topic-unmanaged": World((spec(),), {"clusters": {"prod": {"ignore": ["x*"]}}}, live()),
     "topic-unowned": World((spec(owner="a team"),), state=live()),
+    "topic-expired": World((spec(expires="2199-12-31"),), state=live()),
+    "topic-idle": World(
+        (spec(idle_after="90d"),),
+        {"policy": {"exempt": {"topic-idle": [NAME]}}},
+        live(),
+    ),
     "internal-replication-low": World(
         (spec(),),
         {

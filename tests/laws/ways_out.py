@@ -211,8 +211,25 @@ def keep_broker(world: World, _: Finding, brokers: str) -> None:
     drained[:] = [broker for broker in drained if str(broker) not in brokers.split(", ")]
 
 
+def lay_over(document: Document, written: str) -> None:
+    """Write keys into a document, at any depth."""
+    for key, value in yaml.safe_load(written).items():
+        if isinstance(value, dict) and isinstance(document.get(key), dict):
+            lay_over(document[key], yaml.safe_dump(value))
+        else:
+            document[key] = value
+
+
+def remove_config(world: World, _: Finding) -> None:
+    """Remove the configs where they are written: in the topic, or in what it inherits."""
+    (world.spec if "config" in world.spec else world.clusters["defaults"]).pop("config")
+
+
 ALONG = rf"(?:, with {MIN_INSYNC} (\d+))?"
 EDITS: Mapping[str, Edit] = {
+    r"remove it": remove_config,
+    r"write overrides: (\{.*\})": lambda w, _, keys: lay_over(w.spec, f"overrides: {keys}"),
+    r"write clusters: (\{.*\})": lambda w, _, keys: lay_over(w.clusters, f"clusters: {keys}"),
     rf"put (\d+) back{ALONG}": put_back,
     rf"use at (?:most|least) (\w+)(, for {MIN_INSYNC} as well|, with {MIN_INSYNC} \d+"
     r"|, and as many replicas)?": use_limit,
