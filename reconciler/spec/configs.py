@@ -280,7 +280,7 @@ class Catalogue:
         if self.offers(key):
             return "no spec names it there", "to manage it, write a value, or null to remove it"
         if self.offered is not None:
-            return "it is not among known_configs", "name it there if it is to be managed"
+            return "it cannot be set there", "if it can, name it in known_configs with the others"
         why, known_to = f"Kafka {self.version} has no such topic config", lines_that_know(key)
         if known_to:
             line = spell_line(known_to[0] if known_to[0] > self.line else known_to[-1])

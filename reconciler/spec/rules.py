@@ -21,7 +21,7 @@ from reconciler.spec.entry import SANDBOX, ClusterEntry
 from reconciler.spec.fields import list_repeats, suggest
 from reconciler.spec.keys import MOST_STAGES
 from reconciler.spec.names import check_name
-from reconciler.spec.services import SERVICES, check_service
+from reconciler.spec.services import APACHE, SERVICES, check_service
 from reconciler.spec.values import YamlText, quote
 from reconciler.units import count
 
@@ -298,7 +298,7 @@ class PolicyEngine:
         offered = self._entry.known_configs
         if offered is None or spec.absent:
             return
-        written = "known_configs" in self._entry.fields
+        written = "known_configs" in self._entry.fields or self._entry.service == APACHE
         for key in sorted(spec.config.keys() - offered):
             name, where = self._entry.name, spec.where(f"config.{key}")
             rule = "config-not-offered" if written else "service-config"

@@ -240,7 +240,7 @@ def test_what_a_service_keeps_to_itself_stays_out_of_the_specs(
     plan = ["plan", str(root), "--cluster", "prod", "--against", snapshot, "--detailed-exitcode"]
     assert run(plan) == 0
     assert (
-        "retention.ms is set on orders.events; it is not among known_configs, so it is left alone"
+        "retention.ms is set on orders.events; it cannot be set there, so it is left alone"
         in capsys.readouterr().out
     )
 

@@ -58,8 +58,8 @@ def test_a_service_lets_a_config_be_set_and_that_does_not_make_it_ours() -> None
     assert say(state, SERVICE, spec()) == [
         "redpanda.remote.read is set on shop.orders; no spec names it there, so it is left alone; "
         "to manage it, write a value, or null to remove it [not-managed]",
-        "segment.ms is set on shop.orders; it is not among known_configs, so it is left alone; "
-        "name it there if it is to be managed [not-managed]",
+        "segment.ms is set on shop.orders; it cannot be set there, so it is left alone; "
+        "if it can, name it in known_configs with the others [not-managed]",
     ]
 
 
