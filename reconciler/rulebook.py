@@ -104,6 +104,10 @@ _ESTATE: tuple[Rule, ...] = (
         "replication-allowed",
         "internal_replication_factor moves replicas, so moves.allow has replication.",
     ),
+    Rule(
+        "placement-keys",
+        "Where the brokers place replicas, no key of the cluster says where these go or move.",
+    ),
     Rule("client-property-unknown", "Client properties have names that librdkafka knows."),
     Rule("client-property-runs", "No client property of an estate loads or runs code."),
     Rule("secret-misplaced", "Secrets are only in properties that authenticate the client."),
@@ -186,6 +190,7 @@ _ASSIGNMENTS: tuple[Rule, ...] = (
     Rule("assignment-row-empty", "A partition has at least one replica."),
     Rule("assignment-broker-twice", "A broker holds at most one replica of a partition."),
     Rule("assignment-lengths", "All partitions of a topic have the same number of replicas."),
+    Rule("placement-assignment", "Where the brokers place replicas, topics have no assignment."),
     Rule("assignment-partitions", "partitions next to an assignment equals its number of rows."),
     Rule(
         "assignment-replication", "replication_factor next to an assignment equals its row length."

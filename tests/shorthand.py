@@ -22,6 +22,7 @@ from reconciler.model.moves import MoveKind, MovePolicy
 from reconciler.model.plan import Plan
 from reconciler.show.explain.matrix import Matrix, build_matrix
 from reconciler.spec.configs import choose_catalogue
+from reconciler.spec.entry import Placement
 
 HERE = Location("topics/shop.yaml", 3)
 CATALOGUE = choose_catalogue()
@@ -76,9 +77,12 @@ def diff(
     excluded: Collection[int] = (),
     guards: Guards = NONE,
     moves: MovePolicy | None = None,
+    placement: Placement = Placement.RECONCILER,
 ) -> TopicDiff:
     """Compare one spec with a cluster."""
-    (found,) = diff_topics([wished], state or cluster(), CATALOGUE, excluded, guards, moves=moves)
+    (found,) = diff_topics(
+        [wished], state or cluster(), CATALOGUE, excluded, guards, moves=moves, placement=placement
+    )
     return found
 
 
@@ -93,10 +97,11 @@ def plan(
     state: ClusterState,
     excluded: Collection[int] = (),
     guards: Guards = NONE,
+    placement: Placement = Placement.RECONCILER,
     **more: Any,
 ) -> Plan:
     """Diff and plan in one go, for the cluster `prod`."""
-    diffs = diff_topics(wished, state, CATALOGUE, excluded, guards)
+    diffs = diff_topics(wished, state, CATALOGUE, excluded, guards, placement=placement)
     return assemble_plan("prod", diffs, state, excluded=excluded, **more)
 
 

@@ -57,6 +57,8 @@ def adopt_topics(draft: EstateDraft, state: ClusterState, request: AdoptionReque
     entry = estate.clusters.get(request.cluster)
     if entry is None and state.kafka_version is None:
         state = replace(state, kafka_version=_recognise_version(state))
+    if request.assignments and entry and (why := entry.why_no_rows):
+        raise UsageError(f"{why}, so its specs have no assignment; leave --assignments out")
     catalogue = entry.catalogue if entry else choose_catalogue(state.kafka_version)
     place = Location(draft.clusters_file, 1)
     named = entry or ClusterEntry(request.cluster, place, owns=estate.owns)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from reconciler.apply.kinds import kind_of, split_step
 from reconciler.diff.fields import managed_overrides
 from reconciler.errors import ClusterError, Finding
-from reconciler.model.cluster import EMPTY, Assignment, TopicState
+from reconciler.model.cluster import EMPTY, Assignment, TopicState, is_left_to_brokers, meets_row
 from reconciler.model.plan import PlannedTopic, TopicImage
 from reconciler.model.steps import Step, Verb, is_deletion, steps_of
 from reconciler.run.ports import Clock, ClusterReader
@@ -177,9 +177,14 @@ def _moved(topic: PlannedTopic, what: str) -> Finding:
 
 
 def _has_rows(live: TopicState, planned: Assignment, first: int) -> bool:
-    """Return whether a topic has as many partitions as planned, and the same rows from `first`."""
+    """Return whether a topic has as many partitions as planned, and the same rows from `first`.
+
+    Of rows that the brokers place, only the number of replicas is planned.
+    """
     found = live.assignment
-    return len(found) == len(planned) and found[first:] == planned[first:]
+    if len(found) != len(planned) or not is_left_to_brokers(planned):
+        return len(found) == len(planned) and found[first:] == planned[first:]
+    return all(map(meets_row, found[first:], planned[first:]))
 
 
 def _name_resized_rows(
@@ -214,13 +219,17 @@ def _name_moved_rows(
         return
     rows = zip(after.assignment[first:], live.assignment[first:], strict=False)
     pairs = enumerate(rows, first)
-    others = [(number, *pair) for number, pair in pairs if pair[0] != pair[1]]
+    others = [(number, *pair) for number, pair in pairs if not meets_row(pair[1], pair[0])]
     for number, wanted, row in others[:MOST_ROWS]:
         what = f"partition {number} is on brokers {list(row)}, not {list(wanted)}"
+        if is_left_to_brokers((wanted,)):
+            what = f"partition {number} has {count(len(row), 'replica')}, not {len(wanted)}"
         yield _moved(topic, what)
     if len(others) > MOST_ROWS:
         more = count(len(others) - MOST_ROWS, "more partition")
-        yield _moved(topic, f"{more} on other brokers than planned")
+        by_brokers = is_left_to_brokers(after.assignment)
+        how = "with another number of replicas" if by_brokers else "on other brokers than planned"
+        yield _moved(topic, f"{more} {how}")
 
 
 def _name_moved_keys(topic: PlannedTopic, now: Mapping[str, str]) -> Iterator[Finding]:

@@ -12,7 +12,13 @@ from reconciler.changes.topics import TopicDiff
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.fields import managed_overrides
 from reconciler.errors import Finding, Severity
-from reconciler.model.cluster import Assignment, Broker, ClusterState
+from reconciler.model.cluster import (
+    Assignment,
+    Broker,
+    ClusterState,
+    is_left_to_brokers,
+    list_known,
+)
 from reconciler.model.health import find_problems
 from reconciler.model.plan import Plan, PlannedTopic, RiskNote, TopicImage, Weighed
 from reconciler.placement.given_rows import prefer_rows
@@ -72,14 +78,14 @@ def assemble_plan(
     weights = ReplicaWeights(state, placing.weigh)
     problem = _problem(judged, state, brokers, placing.capacity, weights)
     placed = place_replicas(problem, placing.strategy) if problem.wishes else Placed({})
-    manual = {diff.spec.name: diff.manual for diff in judged if diff.manual is not None}
+    given = {diff.spec.name: diff.given for diff in judged if diff.given is not None}
     if proposed is not None:
-        # Rows that a spec gives are never proposed.
-        given = {name: rows for name, rows in proposed.items() if name not in manual}
-        placed, objections = prefer_rows(problem, placed, given)
+        # Rows that a spec gives, or the brokers, are never proposed.
+        open_ = {name: rows for name, rows in proposed.items() if name not in given}
+        placed, objections = prefer_rows(problem, placed, open_)
         if objections:
             notes = (*notes, _note_objections(objections))
-    rows = {**placed.rows, **manual}
+    rows = {**placed.rows, **given}
     planned = [
         _plan_topic(diff, rows.get(diff.spec.name, ()), risks[diff.spec.name], ids)
         for diff in judged
@@ -89,8 +95,10 @@ def assemble_plan(
     changed = {topic.name: topic.after for topic in planned}  # None for a deleted topic
     after = {name: rows for name, rows in live.items() if name not in changed}
     after |= {name: image.assignment for name, image in changed.items() if image}
+    # Where the brokers place replicas, nothing is known of the balance after the plan.
+    known = not any(is_left_to_brokers(rows) for rows in after.values())
     weighed = None
-    if placing.weigh != "count":
+    if placing.weigh != "count" and known:
         was, is_ = (weights.measure(of.items(), ids) for of in (live, after))
         weighed = Weighed(placing.weigh, was, is_, weights.unknown)
     wanted = {diff.spec.name for diff in diffs} | set(ignored)
@@ -105,7 +113,7 @@ def assemble_plan(
         unmanaged=tuple(sorted(set(live) - wanted)),
         notes=tuple(notes),
         balance_before=measure_balance(live.values(), ids),
-        balance_after=measure_balance(after.values(), ids),
+        balance_after=measure_balance(after.values(), ids) if known else None,
         levels=placed.levels,
         weighed=weighed,
         excluded=tuple(sorted(excluded)),
@@ -127,16 +135,16 @@ def _problem(
     capacity: Mapping[int, int],
     weights: ReplicaWeights,
 ) -> Problem:
-    """Return the placement problem; manual rows of this plan count as load.
+    """Return the placement problem; rows that are given count as load.
 
     Refused topics are left out, so that they take no room from the others.
     """
-    wishes, manual = [], []
+    wishes, given = [], []
     for diff in diffs:
         if diff.refusals or not diff.new_partitions:
             continue
-        if diff.manual is not None:
-            manual.append((diff.spec.name, diff.manual))
+        if diff.given is not None:
+            given.append((diff.spec.name, list_known(diff.given)))
             continue
         existing = diff.state.assignment if diff.state else ()
         count, replication = diff.new_partitions, diff.replication_factor
@@ -149,12 +157,12 @@ def _problem(
     eligible = {broker.id for broker in brokers}
     return Problem(
         brokers,
-        *weights.weigh_load([*live.items(), *manual]),
+        *weights.weigh_load([*live.items(), *given]),
         tuple(wishes),
         capacity,
         others=(
             *(rows for name, rows in live.items() if name not in wished),
-            *(rows for _, rows in manual),
+            *(rows for _, rows in given),
         ),
         also_alive=tuple(b for b in state.brokers if b.alive and b.id not in eligible),
     )
@@ -172,7 +180,7 @@ def _plan_topic(
     wished = TopicImage(before.topic_id if before else None, existing + rows, diff.config)
     # A refused topic stays as it is, also in the balance of the cluster after the plan.
     after = before if diff.refusals else wished
-    placed = bool(rows) and not diff.refusals
+    placed = bool(rows) and not is_left_to_brokers(rows) and not diff.refusals
     return PlannedTopic(
         name=diff.spec.name,
         location=diff.spec.location,

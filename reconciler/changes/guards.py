@@ -9,7 +9,7 @@ from reconciler.changes.topics import TopicDiff
 from reconciler.diff.fields import desired_partitions
 from reconciler.diff.guards import refuse_plan, spell_refused
 from reconciler.errors import Finding, Location
-from reconciler.model.cluster import Guards
+from reconciler.model.cluster import Guards, list_known
 from reconciler.model.plan import Plan, RefusedField
 from reconciler.model.steps import steps_of
 
@@ -83,5 +83,5 @@ def _list_fields(diff: TopicDiff) -> Iterator[tuple[str, object, object]]:
         yield from ((f"config.{key}", None, value) for key, value in diff.config.items())
     for change in diff.changes if diff.state else ():
         yield change.path, change.found, change.desired
-    for partition, row in enumerate(diff.manual or (), len(existing)):
+    for partition, row in enumerate(list_known(diff.given or ()), len(existing)):
         yield f"assignment.{partition}", None, row

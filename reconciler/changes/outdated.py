@@ -18,7 +18,7 @@ from reconciler.spec.base import list_loosened
 from reconciler.spec.changes import Changes
 from reconciler.spec.entry import ClusterEntry
 
-_PLACING = ("capacity", "drain_brokers", "exclude_brokers", "strategy")
+_PLACING = ("capacity", "drain_brokers", "exclude_brokers", "placement", "strategy")
 _MOVING = (*_PLACING, "internal_replication_factor")
 _WAY_OUT = "run apply by hand on that branch, which plans what it asks for now"
 

@@ -38,7 +38,7 @@ from reconciler.spec.rules import PolicyEngine
 
 Assemble = Callable[[Mapping[str, Assignment] | None], Plan]
 
-SETTINGS = ("capacity", "exclude_brokers", "guards", "strategy")
+SETTINGS = ("capacity", "exclude_brokers", "guards", "placement", "strategy")
 """The settings of a cluster on which the plans of all topics are based."""
 UNSEEN = "sizes-unseen"
 NO_OWNER = "nobody"
@@ -159,7 +159,8 @@ def _diff(
     """
     engine = PolicyEngine(entry, entry.catalogue, every)
     excluded, guards = entry.exclude_brokers, entry.guards
-    diffs = diff_topics(specs, state, entry.catalogue, excluded, guards, engine.allows, entry.moves)
+    allows, moves, placement = engine.allows, entry.moves, entry.placement
+    diffs = diff_topics(specs, state, entry.catalogue, excluded, guards, allows, moves, placement)
     return judge_changes(diffs, state, engine.judge)
 
 

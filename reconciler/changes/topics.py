@@ -7,7 +7,7 @@ Every field that differs becomes a change, a refusal, or a note that it is not m
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -39,6 +39,7 @@ from reconciler.diff.moving import (
     waits_for_moves,
 )
 from reconciler.diff.refusals import (
+    BY_SERVICE,
     Allows,
     allow_all,
     check_tier,
@@ -53,11 +54,19 @@ from reconciler.diff.refusals import (
     warn_of_disputed,
 )
 from reconciler.errors import Finding
-from reconciler.model.cluster import Assignment, ClusterState, Guards, TopicSpec, TopicState
+from reconciler.model.cluster import (
+    Assignment,
+    ClusterState,
+    Guards,
+    TopicSpec,
+    TopicState,
+    leave_to_brokers,
+)
 from reconciler.model.health import read_min_insync
 from reconciler.model.moves import MIN_INSYNC, MoveKind, MovePolicy
 from reconciler.model.plan import Deletion
 from reconciler.spec.configs import LAGS, TIERED
+from reconciler.spec.entry import Placement
 
 NO_GUARDS = Guards()
 
@@ -67,11 +76,11 @@ class TopicDiff:
     """The differences between one spec and its topic.
 
     `new_partitions` counts the partitions to place, and each gets `replication_factor` replicas;
-    `manual` holds their rows if the spec lists them. `config` holds the managed overrides after
-    the change. `deletion` holds the facts that justify a deletion. If there are `refusals`, the
-    topic does not change at all. `pending` lists differences that this plan leaves to a plan of
-    moves. `explicit` holds the configs that are in force by the brokers' defaults, and that are set
-    so that they stay in force.
+    `given` holds their rows if the spec lists them, or if the brokers place them. `config` holds
+    the managed overrides after the change. `deletion` holds the facts that justify a deletion. If
+    there are `refusals`, the topic does not change at all. `pending` lists differences that this
+    plan leaves to a plan of moves. `explicit` holds the configs that are in force by the brokers'
+    defaults, and that are set so that they stay in force.
     """
 
     spec: TopicSpec
@@ -79,7 +88,7 @@ class TopicDiff:
     changes: tuple[FieldChange, ...] = ()
     new_partitions: int = 0
     replication_factor: int = 0
-    manual: Assignment | None = None
+    given: Assignment | None = None
     config: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     refusals: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()
@@ -102,19 +111,21 @@ def diff_topics(
     guards: Guards = NO_GUARDS,
     allows: Allows = allow_all,
     moves: MovePolicy | None = None,
+    placement: Placement = Placement.RECONCILER,
 ) -> tuple[TopicDiff, ...]:
     """Compare every spec with the cluster: each topic is deleted, created or altered.
 
     `excluded` holds the ids of brokers that take no new replicas. `guards` says how many topics may
     be deleted; the default is none. `allows` returns whether validation accepts a spec: a way out
     only names edits that it accepts. Differences that `moves` allows are pending, others that move
-    replicas are refused. Returns one diff per spec, sorted by topic name.
+    replicas are refused. With `placement` by the brokers, only counts are planned. Returns one diff
+    per spec, sorted by topic name.
     """
     desired = sorted(specs, key=lambda spec: spec.name)
     # The budget applies to the entire plan, so its deletions are counted before the first diff.
     deletions = sum(spec.absent and spec.name in cluster.topics for spec in desired)
     comparison = _Comparison(
-        cluster, equality, frozenset(excluded), guards, deletions, allows, moves
+        cluster, equality, frozenset(excluded), guards, deletions, allows, moves, placement
     )
     diffs = []
     for spec in desired:
@@ -140,8 +151,10 @@ class _Comparison:
         deletions: int,
         allows: Allows,
         moves: MovePolicy | None,
+        placement: Placement,
     ) -> None:
         self.cluster = cluster
+        self.by_brokers = placement is Placement.BROKER
         self.moves = moves
         self.allows = allows
         self.guards = guards
@@ -192,7 +205,7 @@ class _Comparison:
         if partitions is None or replication is None:
             refusals += refuse_unknown_counts(spec, partitions, replication)
         else:
-            refusals += self.brokers.refuse_placement(spec, spec.assignment, replication)
+            refusals += self._refuse_placement(spec, spec.assignment, replication)
             refusals += refuse_min_insync(spec, spec.config, replication, self.allows)
         return TopicDiff(
             spec,
@@ -200,7 +213,7 @@ class _Comparison:
             changes=(FieldChange("topic", None, spec.name),),
             new_partitions=partitions or 0,
             replication_factor=replication or 0,
-            manual=spec.assignment,
+            given=self._give_rows(spec.assignment, partitions or 0, replication or 0),
             config=dict(sorted(spec.config.items())),
             refusals=tuple(refusals),
             notes=tuple(notes),
@@ -230,13 +243,13 @@ class _Comparison:
         explicit = list_explicit(config, overrides, defaults, self.equality)
         manual = spec.assignment[len(state.assignment) :] if spec.assignment else None
         refusals = [*step.refusals]
-        allow = allow_moves(list_kinds(changes), self.moves)
+        allow = self._allow(list_kinds(changes))
         for change in changes:
             if self.moves is None or kind_of(change) not in self.moves.allow:
                 refusals += refuse_change(spec, state, change, self.allows, allow)
         if new:
             refusals += refuse_expansion(spec, state, self.allows, self._allow_replication(changes))
-            refusals += self.brokers.refuse_placement(spec, manual, replication, fixed=True)
+            refusals += self._refuse_placement(spec, manual, replication, fixed=True)
         # Contradictions among live configs do not block other changes: configs are checked only if
         # one of them changes.
         paths = {change.path for change in changes}
@@ -260,7 +273,7 @@ class _Comparison:
             changes=changes,
             new_partitions=new,
             replication_factor=replication,
-            manual=manual if new else None,
+            given=self._give_rows(manual, new, replication) if new else None,
             config=config,
             refusals=tuple(refusals),
             notes=(
@@ -280,7 +293,32 @@ class _Comparison:
         kinds = list_kinds(changes) | {MoveKind.REPLICATION}
         if self.moves is not None and kinds <= self.moves.allow:
             return ""
-        return allow_moves(kinds, self.moves)
+        return self._allow(kinds)
+
+    def _allow(self, kinds: frozenset[MoveKind]) -> str:
+        """Return what allows some kinds of moves: an edit of clusters.yaml, if there is one."""
+        return BY_SERVICE if self.by_brokers else allow_moves(kinds, self.moves)
+
+    def _give_rows(
+        self, manual: Assignment | None, partitions: int, replication: int
+    ) -> Assignment | None:
+        """Return the rows of new partitions, unless reconciler is to place them."""
+        return leave_to_brokers(partitions, replication) if self.by_brokers else manual
+
+    def _refuse_placement(
+        self,
+        spec: TopicSpec,
+        manual: Assignment | None,
+        replication: int,
+        *,
+        fixed: bool = False,
+    ) -> Iterator[Finding]:
+        """Refuse what the brokers cannot hold. Of replicas that they place, they say it in apply.
+
+        The brokers that a service shows may be fewer than it has.
+        """
+        if not self.by_brokers:
+            yield from self.brokers.refuse_placement(spec, manual, replication, fixed=fixed)
 
     def _check_config(
         self, spec: TopicSpec, config: Mapping[str, str]

@@ -308,6 +308,8 @@ def _choose_moving(
     if all_clusters and not moving:
         raise UsageError(f"no cluster allows moves; write {block} below one in clusters.yaml")
     if rest and not all_clusters:
+        if why := next(filter(None, (estate.clusters[name].why_no_rows for name in rest)), ""):
+            raise UsageError(f"{why}, so reconciler moves none; use the service's own tools")
         what = f"{', '.join(rest)} {'allows' if len(rest) == 1 else 'allow'} no moves"
         told = (str(found) for name in rest for found in estate.loosened.get(name, ()))
         what = f"{what}; write {block} below it in clusters.yaml"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from reconciler.api.connections import find_cluster
 from reconciler.api.planning import load_estate
 from reconciler.api.snapshots import read_snapshot
 from reconciler.cli.options import Command
+from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
 from reconciler.model.cluster import Broker
 from reconciler.placement.weigh import Weigh
@@ -35,6 +36,7 @@ from reconciler.simulate.compare import (
     compare_strategies,
 )
 from reconciler.simulate.text import list_comparison, list_counts, render_comparison, render_counts
+from reconciler.spec.estate import Estate
 from reconciler.units import count
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -124,7 +126,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     steps = {name: options.pop(name) for name in STEPS}
     asked = SimulationRequest(**options)
     simulated = _begin(asked)
-    first = (*_read_estate(asked, simulated), *_read_topics(asked.topic, asked.min_insync))
+    estate = _load_estate(asked)
+    asked = _choose_strategies(asked, estate)
+    first = (*_read_estate(asked, estate, simulated), *_read_topics(asked.topic, asked.min_insync))
     taken: list[SimulationStep] = [Place(first)] if first else []
     steps["rebalance"] = (True,) * steps["rebalance"]
     left = {name: iter(values) for name, values in steps.items()}
@@ -179,15 +183,41 @@ def _begin(asked: SimulationRequest) -> SimulatedCluster:
     )
 
 
-def _read_estate(asked: SimulationRequest, simulated: SimulatedCluster) -> Iterator[WantedTopic]:
-    """Yield the topics of the estate that the cluster lacks, or has with fewer partitions."""
+def _load_estate(asked: SimulationRequest) -> Estate | None:
     if asked.estate is None and asked.cluster is None:
-        return
+        return None
     if asked.estate is None or asked.cluster is None:
         raise UsageError("topics differ by cluster: name both ESTATE and --cluster")
-    loaded = load_estate(asked.estate)
-    find_cluster(loaded, asked.cluster)
-    for spec in loaded.topics_for(asked.cluster):
+    return load_estate(asked.estate)
+
+
+def _choose_strategies(asked: SimulationRequest, estate: Estate | None) -> SimulationRequest:
+    """Simulate the controller's own placement alone where the brokers place replicas.
+
+    A strategy that is named is simulated nevertheless.
+    """
+    if estate is None or asked.cluster is None or asked.strategy:
+        return asked
+    why = find_cluster(estate, asked.cluster).why_no_rows
+    if not why:
+        return asked
+    if asked.partitions_from is not None or asked.to is not None:
+        raise UsageError(f"{why}; to try counts with a strategy of reconciler, name --strategy")
+    print_note(
+        f"{why}: only the placement of Apache Kafka's controller is simulated, and those of "
+        "another service may place them elsewhere"
+    )
+    return replace(asked, strategy=(KAFKA,))
+
+
+def _read_estate(
+    asked: SimulationRequest, estate: Estate | None, simulated: SimulatedCluster
+) -> Iterator[WantedTopic]:
+    """Yield the topics of the estate that the cluster lacks, or has with fewer partitions."""
+    if estate is None or asked.cluster is None:
+        return
+    find_cluster(estate, asked.cluster)
+    for spec in estate.topics_for(asked.cluster):
         live = simulated.topics.get(spec.name)
         partitions = len(spec.assignment) if spec.assignment else spec.partitions
         replication = len(spec.assignment[0]) if spec.assignment else spec.replication_factor

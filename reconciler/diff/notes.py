@@ -9,6 +9,7 @@ from itertools import chain
 
 from reconciler.diff.drains import raise_internal_topics
 from reconciler.diff.moving import PLAN_MOVES, allow_moves
+from reconciler.diff.refusals import BY_SERVICE
 from reconciler.errors import Finding, Severity
 from reconciler.model.cluster import ClusterState, TopicSpec
 from reconciler.model.moves import MoveKind
@@ -175,10 +176,13 @@ def note_internal_topics(entry: ClusterEntry, state: ClusterState) -> Iterator[F
     way_out = f"write {INTERNAL_FACTOR}: {usual} below this cluster in clusters.yaml"
     if entry.moves is None or MoveKind.REPLICATION not in entry.moves.allow:
         way_out += f", {allow_moves([MoveKind.REPLICATION], entry.moves)}"
+    way_out += f", and plan it with {PLAN_MOVES}"
+    if entry.why_no_rows:
+        way_out = BY_SERVICE
     yield Finding(
         "internal-replication",
         f"internal topics have fewer replicas than most topics, which have {usual}: {listed}",
-        f"{way_out}, and plan it with {PLAN_MOVES}",
+        way_out,
         entry.location,
         Severity.NOTE,
     )

@@ -15,6 +15,9 @@ from reconciler.units import count
 Allows = Callable[[TopicSpec], bool]
 Edit = tuple[str, TopicSpec]
 
+BY_SERVICE = "change it with the service's own tools"
+"""What there is instead of an edit that allows moves, where the brokers place replicas."""
+
 
 def allow_all(_: TopicSpec) -> bool:
     """Allow every spec, if no estate says otherwise."""
@@ -143,6 +146,8 @@ def _replicate(
     `allow` is the edit of clusters.yaml that allows it, empty if none is needed. `along` lists the
     edit with min.insync.replicas as well.
     """
+    if allow == BY_SERVICE:
+        return f"{goal} with the service's own tools"
     verb = "keep" if spec.replication_factor == factor else "write"
     edits = list_factors(spec, factor, f"{verb} replication_factor: {factor}")
     written = name_allowed(edits if along else [next(edits)], allows)

@@ -179,7 +179,8 @@ CHANGES = LakeTable(
         partitions_after=COUNT,
         config_before=CONFIG,
         config_after=CONFIG,
-        assignment=ArrayType(BROKERS_OF, containsNull=False),  # row p: partition p, afterwards
+        # Row p: partition p, afterwards; -1 is a replica that the brokers place.
+        assignment=ArrayType(BROKERS_OF, containsNull=False),
         risks=ArrayType(TEXT, containsNull=False),
         refusals=ArrayType(TEXT, containsNull=False),  # rules
         reasons=ArrayType(TEXT, containsNull=False),  # the messages of the refusals

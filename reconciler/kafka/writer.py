@@ -43,6 +43,7 @@ from reconciler.kafka.errors import (
 from reconciler.kafka.rights import check_topic_right
 from reconciler.kafka.second_client import TIMEOUT_MS, open_second_client
 from reconciler.kafka.trace import trace_request
+from reconciler.model.cluster import Assignment, is_left_to_brokers
 from reconciler.model.outcomes import Answer, AnswerKind
 from reconciler.model.steps import (
     ConfigureTopic,
@@ -100,15 +101,15 @@ class KafkaWriter:
 def _create_topics(
     client: AdminClient, steps: Sequence[CreateTopic], *, validate_only: bool
 ) -> Answers:
-    """Create topics with every replica placed: CreateTopics."""
+    """Create topics with every replica placed, or left to the brokers: CreateTopics."""
     # The client takes rows as lists only. It wants the number of partitions next to them, although
     # the protocol has it from the rows.
     topics = [
         NewTopic(
             step.topic,
             num_partitions=len(step.assignment),
-            replica_assignment=[list(row) for row in step.assignment],
             config=dict(step.config),
+            **_place(step.assignment),
         )
         for step in steps
     ]
@@ -120,14 +121,23 @@ def _create_topics(
     )
 
 
+def _place(rows: Assignment) -> dict[str, Any]:
+    """Return what a request says of the replicas of new partitions."""
+    if is_left_to_brokers(rows):
+        return {"replication_factor": len(rows[-1])}
+    return {"replica_assignment": [list(row) for row in rows]}
+
+
 def _create_partitions(
     client: AdminClient, steps: Sequence[ExpandTopic], *, validate_only: bool
 ) -> Answers:
-    """Append partitions with every replica placed: CreatePartitions."""
-    partitions = [
-        NewPartitions(step.topic, step.first + len(step.added), [list(row) for row in step.added])
-        for step in steps
-    ]
+    """Append partitions with every replica placed, or left to the brokers: CreatePartitions."""
+    partitions = []
+    for step in steps:
+        asked = _place(step.added)
+        # The brokers know the number of replicas from the partitions that exist.
+        asked.pop("replication_factor", None)
+        partitions.append(NewPartitions(step.topic, step.first + len(step.added), **asked))
     return client.create_partitions(
         partitions,
         operation_timeout=OPERATION_S,

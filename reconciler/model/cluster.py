@@ -16,6 +16,30 @@ Replicas = tuple[int, ...]
 Assignment = tuple[Replicas, ...]
 """Row p holds the replicas of partition p."""
 
+BY_BROKERS = -1
+"""In a planned row, in the place of a broker id: the brokers choose who gets the replica."""
+
+
+def leave_to_brokers(partitions: int, replication: int) -> Assignment:
+    """Return the rows of partitions that the brokers place: only the counts are planned."""
+    return ((BY_BROKERS,) * replication,) * partitions
+
+
+def list_known(rows: Assignment) -> Assignment:
+    """List the rows whose brokers are known: live ones, and those that reconciler placed."""
+    return tuple([row for row in rows if BY_BROKERS not in row])
+
+
+def is_left_to_brokers(rows: Assignment) -> bool:
+    """Return whether the brokers place the new partitions of a topic; these are its last ones."""
+    return bool(rows) and BY_BROKERS in rows[-1]
+
+
+def meets_row(row: Replicas, planned: Replicas) -> bool:
+    """Return whether a live row is as planned; if the brokers place it, its length decides."""
+    return row == planned or (BY_BROKERS in planned and len(row) == len(planned))
+
+
 Place = tuple[str, int]
 """A partition: its topic and its number."""
 

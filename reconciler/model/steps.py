@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Self
 
-from reconciler.model.cluster import Assignment, Replicas
+from reconciler.model.cluster import BY_BROKERS, Assignment, Replicas
 from reconciler.model.plan import Plan, PlannedTopic
 
 
@@ -28,7 +28,7 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CreateTopic:
-    """Create a topic with every replica placed."""
+    """Create a topic with every replica placed, by the plan or by the brokers (BY_BROKERS)."""
 
     verb: ClassVar[Verb] = Verb.CREATE
     topic: str
@@ -234,5 +234,5 @@ def is_deletion(topic: PlannedTopic) -> bool:
 
 
 def brokers_of(step: Step) -> frozenset[int]:
-    """Return the brokers that a step puts replicas on."""
-    return frozenset(broker for row in step.placed for broker in row)
+    """Return the brokers that a step puts replicas on, as far as the plan chooses them."""
+    return frozenset(broker for row in step.placed for broker in row) - {BY_BROKERS}

@@ -152,6 +152,8 @@ def add_cost(
 
 def allowed_moves(entry: ClusterEntry) -> MovePolicy:
     """Return the moves that a cluster allows. Errors: UsageError if it allows none."""
+    if why := entry.why_no_rows:
+        raise UsageError(f"{why}, so reconciler moves none; use the service's own tools")
     if entry.moves is None:
         what = f"{entry.name} allows no moves; write moves: {{allow: [replication], rate: 30MiB}} "
         raise UsageError(f"{what}below it in clusters.yaml")

@@ -56,6 +56,7 @@ def _name_actions(topic: PlannedTopic) -> tuple[Action]:
 class ImageDocument(Document):
     """One topic before or after: `assignment[p]` lists partition p's brokers, leader first.
 
+    After a plan of a cluster whose brokers place replicas, -1 is a replica that they place.
     `leaders[p]` is the leader of partition p, in a plan that elects leaders only.
     """
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from reconciler.diff.fields import managed_overrides
 from reconciler.errors import Finding, Severity
-from reconciler.model.cluster import EMPTY, Broker, ClusterState
+from reconciler.model.cluster import EMPTY, Broker, ClusterState, is_left_to_brokers
 from reconciler.model.plan import Plan, TopicImage
 from reconciler.model.steps import steps_of
 from reconciler.spec.catalogue import parse_version, spell_line
@@ -166,6 +166,10 @@ def _note_limits(
             "the plan's own topics are, and balance is measured over these"
         )
         yield _note(what, "`reconciler simulate` measures all of them, without brokers")
+    after = (topic.after.assignment for topic in plan.topics if steps_of(topic) and topic.after)
+    if any(map(is_left_to_brokers, after)):
+        what = "the brokers place replicas, and those of another service may place them elsewhere"
+        yield _note(what, "only counts and configs are compared")
     if cordoned and not able:
         are = "is" if len(cordoned) == 1 else "are"
         what = f"{name_each('broker', cordoned)} {are} cordoned, which this Kafka release lacks"

@@ -305,7 +305,6 @@ def view_plan(plan: Plan) -> PlanView:
     racks = group_racks(plan.brokers)
     topics = tuple(_view_topic(topic, racks, plan.moves) for topic in plan.topics)
     by_owner = count_by_owner(plan.topics)
-    before, after = plan.balance_before, plan.balance_after
     commit = ""
     if plan.commit is not None:
         beyond = ", and changes that are not committed" if plan.commit.dirty else ""
@@ -328,7 +327,7 @@ def view_plan(plan: Plan) -> PlanView:
         unmanaged=plan.unmanaged,
         totals=sum(by_owner.values(), Totals()),
         by_owner=by_owner,
-        balance=describe_shift(before, after) if before and after and before != after else "",
+        balance=_say_balance(plan),
         weigh=weighed.by if weighed else "",
         weighed=describe_weighed(weighed) if weighed else "",
         evenness=_say_evenness(plan.levels),
@@ -344,6 +343,14 @@ def view_plan(plan: Plan) -> PlanView:
         explicit=explicit,
         health=say_problems(plan.health, brokers=False) if plan.health else "",
     )
+
+
+def _say_balance(plan: Plan) -> str:
+    """Return the balance before and after; only as it is now if the brokers place replicas."""
+    before, after = plan.balance_before, plan.balance_after
+    if before and after is None:
+        return f"{describe_balance(before)} per broker now; the brokers place what is new"
+    return describe_shift(before, after) if before and after and before != after else ""
 
 
 def _say_cluster(plan: Plan, planned: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from reconciler.changes.deletions import describe_time
 from reconciler.errors import Location, escape_unprintable
-from reconciler.model.cluster import Assignment, Broker, Replicas
+from reconciler.model.cluster import Assignment, Broker, Replicas, is_left_to_brokers
 from reconciler.model.health import HealthCounts
 from reconciler.model.plan import (
     Balance,
@@ -263,7 +263,13 @@ def say_records(topic: PlannedTopic) -> str:
 
 
 def say_placement(topic: PlannedTopic, racks: Racks) -> str:
-    """Return the balance of a topic before and after; empty if it was not measured."""
+    """Return the balance of a topic before and after, or that the brokers place what is new.
+
+    Empty if nothing is placed.
+    """
+    if not topic.refusals and topic.after and is_left_to_brokers(topic.after.assignment):
+        existing = len(topic.before.assignment) if topic.before else 0
+        return f"by the brokers: {_say_rows(topic.after.assignment[existing:])}"
     after, before = topic.balance_after, topic.balance_before
     if after is None or topic.after is None:
         return ""

@@ -85,6 +85,7 @@ def list_entries(
                 guards.max_changed, guards.max_deletes, guards.unused_for, guards.from_base
             ),
             audit_topic=form.audit_topic,
+            placement=form.placement,
             strategy=form.strategy,
             capacity=MappingProxyType(dict(form.capacity)),
             moves=make_move_policy(form.moves),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
@@ -22,6 +23,13 @@ command names it. Then topics without `clusters` apply to it as to any other clu
 """
 
 
+class Placement(StrEnum):
+    """Who places the replicas of new partitions on a cluster."""
+
+    RECONCILER = "reconciler"
+    BROKER = "broker"
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
     """A cluster of the estate. `client` holds references to secrets, unresolved.
@@ -37,7 +45,7 @@ class ClusterEntry:
     None leaves them as they are. `mute` holds the rules whose notes a plan leaves out. `fields`
     holds the locations of its keys by dotted path ("guards.max_changed"). `notes` say which checks
     are imprecise, such as those for a Kafka version without a catalogue. `stages` are those of the
-    estate.
+    estate. `placement` says who places new replicas.
     """
 
     name: str
@@ -53,6 +61,7 @@ class ClusterEntry:
     internal_replication_factor: int | None = None
     guards: Guards = field(default_factory=Guards)
     audit_topic: str | None = None
+    placement: Placement = Placement.RECONCILER
     strategy: str = "optimal"
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     moves: MovePolicy | None = None
@@ -78,6 +87,13 @@ class ClusterEntry:
         """The clusters of the stages before that of this one: a merge reaches them first."""
         number = next((n for n, stage in enumerate(self.stages) if self.name in stage), 0)
         return tuple(name for stage in self.stages[:number] for name in stage)
+
+    @property
+    def why_no_rows(self) -> str:
+        """Why reconciler chooses no brokers for replicas here; empty if it does."""
+        if self.placement is Placement.RECONCILER:
+            return ""
+        return f"the brokers of {self.name} place replicas (placement: broker in clusters.yaml)"
 
     def where(self, path: str) -> Location:
         """Return where `path`, or the nearest key above it, was written, or the cluster."""

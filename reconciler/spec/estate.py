@@ -30,6 +30,7 @@ from reconciler.spec.resolve import Resolver
 from reconciler.spec.rules import (
     check_environments,
     check_moving,
+    check_placing,
     check_stages,
     check_written_topics,
     refuse_cluster,
@@ -88,6 +89,7 @@ def parse_estate(
         for name in checked:
             entry = entries[name]
             findings += check_moving(entry)
+            findings += check_placing(entry)
             moves = entry.moves is not None
             findings += check_cluster(entry.service, name, entry.where, moves=moves)
         findings += resolver.check_unused(frozenset(checked))

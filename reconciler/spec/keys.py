@@ -15,6 +15,7 @@ from reconciler.spec import fields
 from reconciler.spec.acknowledgements import build_schema, read_acknowledged
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
 from reconciler.spec.client import read_client
+from reconciler.spec.entry import Placement
 from reconciler.spec.fields import (
     FieldError,
     Kind,
@@ -445,6 +446,7 @@ RISKS = Kind(
     lambda value, _: read_acknowledged(value), build_schema(), "list of risks, such as `data-loss`"
 )
 STATE = choice("present", "absent")
+PLACEMENT = choice(*Placement).then(Placement)
 STRATEGY = choice(*PLACEMENTS)
 SERVICE = choice(*SERVICES)
 GUARDS_FROM = choice("base", "request").then(

@@ -17,7 +17,7 @@ from reconciler.policy.rules import Judge
 from reconciler.spec import names
 from reconciler.spec.configs import Catalogue
 from reconciler.spec.documents import WrittenTopic
-from reconciler.spec.entry import SANDBOX, ClusterEntry
+from reconciler.spec.entry import SANDBOX, ClusterEntry, Placement
 from reconciler.spec.fields import list_repeats, suggest
 from reconciler.spec.keys import MOST_STAGES
 from reconciler.spec.names import check_name
@@ -29,6 +29,14 @@ PATTERNS_SHOWN = 5
 ENVIRONMENTS = ("-plan", "-drift")
 """The ends of the names of environments, after the name of their cluster."""
 _MIN_INSYNC = "min.insync.replicas"
+_PLACING = (
+    "strategy",
+    "capacity",
+    "exclude_brokers",
+    "drain_brokers",
+    "internal_replication_factor",
+    "moves",
+)
 
 
 def check_written_topics(
@@ -60,6 +68,8 @@ def check_written_topics(
 
 def check_moving(entry: ClusterEntry) -> Iterator[Finding]:
     """Check that a cluster allows the moves that its own keys ask for."""
+    if entry.placement is Placement.BROKER:  # `check_placing` refuses these keys
+        return
     for key, kind, rule in (
         ("drain_brokers", MoveKind.DRAIN, "drain-allowed"),
         ("internal_replication_factor", MoveKind.REPLICATION, "replication-allowed"),
@@ -70,6 +80,15 @@ def check_moving(entry: ClusterEntry) -> Iterator[Finding]:
                 way_out = f"add {kind} to moves.allow of this cluster"
             what = f"{key} moves replicas, and {entry.name} does not allow that"
             yield Finding(rule, what, way_out, entry.where(key))
+
+
+def check_placing(entry: ClusterEntry) -> Iterator[Finding]:
+    """Check that a cluster whose brokers place replicas has no key that says where these go."""
+    for key in _PLACING if entry.placement is Placement.BROKER else ():
+        if key in entry.fields:
+            what = f"{key} says where replicas go, and the brokers of {entry.name} place them"
+            way_out = f"remove {key}, or write placement: reconciler below this cluster"
+            yield Finding("placement-keys", what, way_out, entry.where(key))
 
 
 def check_environments(clusters: Mapping[str, ClusterEntry]) -> Iterator[Finding]:
@@ -268,8 +287,8 @@ class PolicyEngine:
         limited = check_limits(spec, self._entry.policy, self._entry.name)
         settled = settle(chain(limited, self.judge.judge_spec(spec)), self._entry.policy)
         of_service = check_service(spec, self._entry.service, self._entry.name)
-        findings = (*settled.findings, *self._check_offered(spec), *of_service)
-        return Settled(findings, settled.exempt)
+        own = (*self._check_offered(spec), *self._check_given_rows(spec), *of_service)
+        return Settled((*settled.findings, *own), settled.exempt)
 
     def allows(self, spec: TopicSpec) -> bool:
         """Return whether validation accepts a spec, such as the result of a way out."""
@@ -293,6 +312,20 @@ class PolicyEngine:
         )
         asked = check_quotas([*others, spec], self._entry.policy, self._entry.name)
         return settle(asked, self._entry.policy).findings
+
+    def _check_given_rows(self, spec: TopicSpec) -> Iterator[Finding]:
+        entry = self._entry
+        if entry.placement is Placement.BROKER and spec.assignment is not None and not spec.absent:
+            counts = f"partitions: {spec.partitions} and "
+            counts += f"replication_factor: {spec.replication_factor}"
+            yield Finding(
+                "placement-assignment",
+                f"{quote(spec.name)} has an assignment, and the brokers of {entry.name} place "
+                "replicas themselves",
+                f"write {counts} instead, or placement: reconciler below {entry.name} in "
+                "clusters.yaml",
+                spec.where("assignment"),
+            )
 
     def _check_offered(self, spec: TopicSpec) -> Iterator[Finding]:
         offered = self._entry.known_configs

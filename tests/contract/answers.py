@@ -56,6 +56,12 @@ def put_error(api: int, version: int, answer: bytes, code: int, *, harmless: boo
     return encoded
 
 
+def has_assignment(api: int, version: int, request: bytes) -> bool:
+    """Return whether a request for new partitions says where their replicas go."""
+    decoded = _CHANGES[api].decode(request, version=version, header=True)
+    return any(topic.assignments for topic in decoded.topics)
+
+
 def make_harmless(api: int, version: int, request: bytes) -> bytes:
     """Have the broker only check a request that would change a topic."""
     decoded = _CHANGES[api].decode(request, version=version, header=True)

@@ -11,16 +11,18 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 from answers import (  # noqa: F401 - what tests lose
     ALTER_CONFIGS,
     CREATE_PARTITIONS,
     CREATE_TOPICS,
     DELETE_TOPICS,
+    has_assignment,
     make_harmless,
     put_error,
 )
@@ -29,6 +31,9 @@ from reconciler.sandbox.cluster import Cluster
 
 _LARGEST = 100 << 20
 UNKNOWN_APIS = 10_000
+EVERY = 1_000_000
+NO_ASSIGNMENT = 39  # INVALID_REPLICA_ASSIGNMENT
+NO_REQUEST = 42  # INVALID_REQUEST
 
 
 class Loss(Enum):
@@ -57,13 +62,17 @@ class Loss(Enum):
 
 @dataclass(slots=True)
 class Fault:
-    """Lose `times` requests of one kind, or answer them, after letting `skip` of them pass."""
+    """Lose `times` requests of one kind, or answer them, after letting `skip` of them pass.
+
+    `only` says which requests of the kind it is about, of their version and frame.
+    """
 
     api: int
     loss: Loss
     skip: int = 0
     times: int = 1
     code: int = 0
+    only: Callable[[int, bytes], bool] = lambda _version, _frame: True
     struck: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
 
@@ -110,6 +119,13 @@ class FailingNetwork:
         """
         loss = Loss.ERROR_AFTER if done else Loss.ERROR_BEFORE
         return self._strike_with(Fault(api, loss, skip, times, code))
+
+    def refuse_assignments(self) -> None:
+        """Refuse new partitions whose request says where replicas go, as some services do."""
+        for api, code in ((CREATE_TOPICS, NO_ASSIGNMENT), (CREATE_PARTITIONS, NO_REQUEST)):
+            has_rows = partial(has_assignment, api)
+            fault = Fault(api, Loss.ERROR_BEFORE, times=EVERY, code=code, only=has_rows)
+            self._strike_with(fault)
 
     def advertise(self, host: str, port: int) -> None:
         """Have the brokers tell an address that is not theirs; the proxies stay where they are."""
@@ -160,12 +176,13 @@ class FailingNetwork:
             self._sockets.add(each)
         return each
 
-    def strike(self, api: int) -> Fault | None:
+    def strike(self, api: int, version: int, frame: bytes) -> Fault | None:
         """Return the fault that meets this request, if one does."""
         with self._lock:
             self.kinds.add(api)
             fault = self._faults.get(api)
-            return fault if fault and fault.strikes() else None
+            met = fault and fault.only(version, frame) and fault.strikes()
+            return fault if met else None
 
     def _strike_with(self, fault: Fault) -> Fault:
         """Have a fault, and no other one of its kind."""
@@ -206,7 +223,7 @@ class _Link:
         while True:
             frame = _read_frame(self.client)
             api, version, number = struct.unpack_from(">hhi", frame)
-            fault = self.network.strike(api)
+            fault = self.network.strike(api, version, frame)
             if fault and fault.loss.is_before:
                 fault.struck.set()
                 if fault.loss.cuts:

@@ -47,6 +47,10 @@ def draining(*brokers: int) -> Document:
     return allowed
 
 
+def by_brokers(**more: Any) -> Document:
+    return {"clusters": {"prod": {"placement": "broker"}}} | more
+
+
 def live(assignment: str = "1,2 2,3 3,1", **config: str) -> ClusterState:
     named = {key.replace("_", "."): value for key, value in config.items()}
     return cluster(topic(assignment, NAME, config=named))
@@ -108,6 +112,12 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
         World((spec(replication_factor=2),), policy(replication_factor={"min": 2}), live("1 2")),
         World((spec(replication_factor=3),), moves("assignment"), live()),
         World((spec(assignment=[[1, 2, 3]]),), moves("assignment"), live("1,2")),
+        World((spec(replication_factor=3),), by_brokers(), live()),
+        World((spec(replication_factor=3),), by_brokers(), live("1,2 2,3,1")),
+    ),
+    "placement-assignment": (
+        World((spec(assignment=[[1, 2], [2, 3]]),), by_brokers()),
+        World((spec(assignment=[[1, 2], [2, 3], [3, 1], [1, 2]]),), by_brokers(), live()),
     ),
     "replicas-stay": (
         World((spec(assignment=[[2, 1], [2, 3], [3, 1]]),), state=live()),
@@ -117,6 +127,12 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
         World((spec(assignment=[[1, 2, 3]]),), moves("replication"), live("1,2")),
     ),
     "min-insync-le-replication": (
+        World((spec(config={MIN_INSYNC: 3}),), by_brokers(), live()),
+        World(
+            (spec(config={MIN_INSYNC: 3}),),
+            by_brokers(policy={"config": {"ranges": {MIN_INSYNC: {"min": 3}}}}),
+            live(),
+        ),
         World((spec(replication_factor=1, partitions=1, config={MIN_INSYNC: 2}),)),
         World((spec(config={MIN_INSYNC: 3}),), state=live()),
         World(
@@ -182,6 +198,7 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
     ),
     "expand-uniform-replication": (
         World((spec(partitions=4),), state=live("1,2 2,3,1")),
+        World((spec(partitions=4),), by_brokers(), live("1,2 2,3,1")),
         World((spec(partitions=4),), moves("replication"), live("1,2 2,3,1")),
         World((spec(partitions=4),), moves("assignment"), live("1,2 2,3,1")),
         World((spec(partitions=4, replication_factor=2),), state=live("1,2 2,3,1")),

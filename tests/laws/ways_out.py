@@ -206,6 +206,15 @@ def write_other(world: World, found: Finding) -> None:
     spec |= {"topic": f"new-{spec['topic']}", "state": "present", **dict.fromkeys(COUNTS, 1)}
 
 
+def write_counts(world: World, _: Finding, partitions: str, factor: str) -> None:
+    del world.spec["assignment"]
+    world.spec.update(zip(COUNTS, map(int, (partitions, factor)), strict=True))
+
+
+def place_ourselves(world: World, _: Finding) -> None:
+    world.clusters["clusters"]["prod"]["placement"] = "reconciler"
+
+
 def keep_broker(world: World, _: Finding, brokers: str) -> None:
     drained = world.clusters["clusters"]["prod"]["drain_brokers"]
     drained[:] = [broker for broker in drained if str(broker) not in brokers.split(", ")]
@@ -280,6 +289,8 @@ EDITS: Mapping[str, Edit] = {
     r"| and add (.+) to moves.allow of this cluster in clusters.yaml)?"
     r"(?:, then give .* with reconciler plan --moves)?": replicate,
     r"take ([\d, ]+) off drain_brokers": keep_broker,
+    r"write partitions: (\d+) and replication_factor: (\d+) instead": write_counts,
+    r"placement: reconciler below prod in clusters.yaml": place_ourselves,
     r"lower guards.unused_for of the cluster( to its retention.ms)?": lower_guard,
     r"remove the document from the estate": write_other,
     r"set cleanup.policy to delete": lambda w, _: w.set("cleanup.policy", "delete"),
@@ -310,6 +321,7 @@ OUTSIDE = (
     r"choose another name",
     r"plan again once the replicas on brokers? .* are in sync",
     r"make both say the same",
+    r"(?:change it|give .*) with the service's own tools",
 )
 """What edits no spec: what somebody does on the cluster, or decides."""
 

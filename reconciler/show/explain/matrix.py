@@ -9,7 +9,7 @@ from typing import Literal
 
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.errors import escape_unprintable
-from reconciler.model.cluster import Assignment, Broker, ClusterState, TopicSpec
+from reconciler.model.cluster import Assignment, Broker, ClusterState, TopicSpec, list_known
 from reconciler.model.plan import Balance, LevelResult, Plan, PlannedTopic
 from reconciler.model.steps import is_deletion
 from reconciler.placement.loss import Exposed, lose_each_broker, lose_each_rack
@@ -189,7 +189,8 @@ def build_matrix(
     found = state.topics.get(name)
     planned = next((topic for topic in plan.topics if topic.name == name), None)
     before = found.assignment if found else ()
-    rows = planned.after.assignment if planned and planned.after else before
+    whole = planned.after.assignment if planned and planned.after else before
+    rows = list_known(whole)
     eligible = eligible_brokers(plan.brokers, plan.excluded)
     ids = [broker.id for broker in eligible]
     moved = rows[: len(before)] != before
@@ -197,6 +198,8 @@ def build_matrix(
     loads = _Loads(plan, state, before, rows)
     racks = _racks(loads, plan.brokers, plan.excluded)
     why = _say_moves(before, rows) if moved else _say_why(growth, planned, spec)
+    if rows != whole:
+        why = _say_left(len(whole) - len(rows), len(whole[-1]))
     reasons = [*why, *_idle_brokers(racks), *_say_losses(loads)]
     return Matrix(
         topic=name,
@@ -234,6 +237,12 @@ def build_layout(topic: PlannedTopic, plan: Plan) -> Matrix:
         reasons=(),
         was=before if rows[: len(before)] != before else (),
     )
+
+
+def _say_left(partitions: int, replication: int) -> Iterator[str]:
+    """Say that the brokers place what is new, so that the matrix is what is there now."""
+    new = f"{count(partitions, 'new partition')} × {count(replication, 'replica')}"
+    yield f"The brokers place {new}. Shown is what is there now; explain again after apply."
 
 
 def _say_moves(before: Assignment, rows: Assignment) -> Iterator[str]:
@@ -297,7 +306,7 @@ class _Loads:
         self, plan: Plan, state: ClusterState, before: Assignment, rows: Assignment
     ) -> None:
         live = {topic: found.assignment for topic, found in state.user_topics.items()}
-        planned = {t.name: t.after.assignment if t.after else () for t in plan.topics}
+        planned = {t.name: list_known(t.after.assignment) if t.after else () for t in plan.topics}
         self._topic = count_load([before]), count_load([rows])
         after = {**live, **planned}
         self._cluster = count_load(live.values()), count_load(after.values())

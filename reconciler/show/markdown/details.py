@@ -38,7 +38,9 @@ def write_details(view: PlanView, plan: Plan, room: int) -> Passage:
     room -= size_of(_together(["", *[""] * FEW]))
     told, room = _fill(changed, room, {}, _block)
     # Matrices are large: they take the room that is left when every topic has its other details.
-    placed = [topic for topic in changed if topic.name in told and topic.places]
+    # What the brokers place has no matrix before they did.
+    known = {name for name, topic in planned.items() if topic.balance_after}
+    placed = [t for t in changed if t.places and t.name in told and t.name in known]
     drawn, room = _fill(placed, room, told, lambda topic: _block(topic, draw(topic)))
     blocks = {**told, **drawn}
     text = _together([blocks[topic.name] for topic in changed if topic.name in blocks])

@@ -11,7 +11,7 @@ from shorthand import HERE, rows, said, topic
 from reconciler.apply import kinds
 from reconciler.apply.convergence import Remaining, compare_state, merge_views
 from reconciler.errors import Finding
-from reconciler.model.cluster import TopicState
+from reconciler.model.cluster import TopicState, leave_to_brokers
 from reconciler.model.plan import Deletion, PlannedTopic, TopicImage
 from reconciler.model.steps import (
     ConfigureTopic,
@@ -118,7 +118,51 @@ def test_of_many_partitions_elsewhere_three_are_named() -> None:
     assert more == "2 more partitions on other brokers than planned"
 
 
+BY_BROKERS = planned(None, TopicImage(None, leave_to_brokers(2, 2), {"flush.ms": "1"}))
+
+
+@pytest.mark.parametrize("live", ["1,2 2,3", "9,8 9,8"])
+def test_a_topic_that_the_brokers_place_is_done_wherever_it_is(live: str) -> None:
+    assert compare_state(BY_BROKERS, topic(live, config={"flush.ms": "1"})).is_done
+
+
+@pytest.mark.parametrize(
+    ("live", "what"),
+    [
+        ("1,2,3 2,3,1", ["partition 0 has 3 replicas, not 2", "partition 1 has 3 replicas, not 2"]),
+        ("1,2", ["it was created since the plan was made with 1 partition (planned: 2)"]),
+    ],
+)
+def test_of_a_topic_that_the_brokers_place_the_counts_are_compared(
+    live: str, what: list[str]
+) -> None:
+    assert moved(BY_BROKERS, topic(live, config={"flush.ms": "1"})) == what
+
+
+def test_a_creation_in_parts_that_the_brokers_place_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kinds, "MAX_RECORDS", 1)
+    live = topic("7,8", config={"flush.ms": "1"})
+    assert left(BY_BROKERS, live) == (ExpandTopic(NAME, 1, leave_to_brokers(1, 2)),)
+
+
+def test_of_many_partitions_with_other_replicas_three_are_named() -> None:
+    five = planned(None, TopicImage(None, leave_to_brokers(5, 1), {}))
+    *named, more = moved(five, topic("2,1 2,1 2,1 2,1 2,1"))
+    assert named == [f"partition {n} has 2 replicas, not 1" for n in range(3)]
+    assert more == "2 more partitions with another number of replicas"
+
+
 # Expanding.
+
+
+def test_an_expansion_that_the_brokers_place_is_done_wherever_it_is() -> None:
+    grown = planned(image("1 2"), TopicImage("id", rows("1 2") + leave_to_brokers(2, 1), {}))
+    assert left(grown, topic("1 2")) == (ExpandTopic(NAME, 2, leave_to_brokers(2, 1)),)
+    assert left(grown, topic("3 1")) == (ExpandTopic(NAME, 2, leave_to_brokers(2, 1)),)
+    assert compare_state(grown, topic("1 2 1 1")).is_done
+    assert moved(grown, topic("1 2 1 1,2")) == ["partition 3 has 2 replicas, not 1"]
 
 
 def test_an_expansion_that_has_not_begun_is_left_whole() -> None:

@@ -59,7 +59,7 @@ def test_more_partitions_are_the_work_of_an_expansion() -> None:
 
 def test_an_expansion_by_hand_takes_only_the_rows_that_are_new() -> None:
     found = diff(spec(assignment=rows("1,2 2,3 3,2 3,1")), cluster(topic("1,2 2,3")))
-    assert (found.manual, found.new_partitions, found.refusals) == (rows("3,2 3,1"), 2, ())
+    assert (found.given, found.new_partitions, found.refusals) == (rows("3,2 3,1"), 2, ())
 
 
 def test_manual_rows_win_over_inherited_counts() -> None:

@@ -537,3 +537,16 @@ def test_a_claim_names_a_live_topic_and_a_valid_owner(
     assert "no live topic of prod matches --topic 'gone'" in capsys.readouterr().err
     assert adopt(snapshot, estate, "--topic", "mixed", "--owner", "sh\u00f6p") == 64
     assert "use only ASCII letters" in capsys.readouterr().err
+
+
+def test_where_brokers_place_replicas_no_assignment_is_written(
+    snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "topics"
+    root.mkdir()
+    clusters = "version: 1\nclusters: {prod: {cluster_id: abc, placement: broker}}\n"
+    (root / "clusters.yaml").write_text(clusters)
+    command = ["import", str(root), "--cluster", "prod", "--against", snapshot]
+    assert run([*command, "--assignments"]) == 64
+    assert "so its specs have no assignment; leave --assignments out" in capsys.readouterr().err
+    assert run(command) == 0

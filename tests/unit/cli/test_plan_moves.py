@@ -113,3 +113,23 @@ def test_a_plan_that_only_cordons_is_pending(*, cordon: bool, code: int) -> None
     made = Made((Planned("a", ClusterState("cluster-1", (), {}), plan),))
     assert exit_code(made, detailed=True) == code
     assert exit_code(made, detailed=False) == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["plan", "--moves", "--cluster", "theirs", "--against", "s.json"],
+        ["rebalance", "--cluster", "theirs", "--against", "s.json"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_where_brokers_place_replicas_reconciler_moves_none(
+    command: list[str], directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clusters = "version: 1\nclusters: {theirs: {placement: broker}}\n"
+    (directory / "topics" / "clusters.yaml").write_text(clusters)
+    assert run(command) == 64
+    assert capsys.readouterr().err.endswith(
+        "the brokers of theirs place replicas (placement: broker in clusters.yaml), so reconciler "
+        "moves none; use the service's own tools\n"
+    )

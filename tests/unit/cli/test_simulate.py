@@ -181,3 +181,37 @@ def test_counts_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_usage(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", *arguments.split()]) == 64
     assert capsys.readouterr().err.startswith(f"error: {message}")
+
+
+def place_by_brokers(directory: Path) -> None:
+    clusters = "version: 1\nclusters: {prod: {placement: broker}}\n"
+    (directory / "topics" / "clusters.yaml").write_text(clusters)
+    (directory / "topics" / "a.yaml").write_text("topic: t\npartitions: 6\nreplication_factor: 2\n")
+
+
+def test_where_brokers_place_only_their_placement_is_simulated(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place_by_brokers(directory)
+    command = ["simulate", "topics", "--cluster", "prod", "--brokers", "3"]
+    assert run(command) == 0
+    shown = capsys.readouterr()
+    assert "kafka, mean of 20" in shown.out
+    assert "optimal" not in shown.out
+    assert "the brokers of prod place replicas (placement: broker in clusters.yaml): only" in (
+        shown.err
+    )
+    assert run([*command, "--strategy", "optimal"]) == 0
+    shown = capsys.readouterr()
+    assert ("optimal" in shown.out, shown.err) == (True, "")
+
+
+def test_where_brokers_place_counts_are_tried_only_with_a_strategy_that_is_named(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place_by_brokers(directory)
+    counts = ["--partitions-from", "3", "--to", "4"]
+    command = ["simulate", "topics", "--cluster", "prod", "--brokers", "3", *counts]
+    assert run(command) == 64
+    assert "to try counts with a strategy of reconciler, name --strategy" in capsys.readouterr().err
+    assert run([*command, "--strategy", "optimal"]) == 0

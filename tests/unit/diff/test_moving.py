@@ -93,7 +93,7 @@ def test_new_partitions_get_the_replicas_that_the_topic_has_now() -> None:
 def test_new_manual_rows_of_another_length_wait_for_the_moves() -> None:
     found = topic("1 2")
     made = diff(spec(assignment=rows("1,2 2,3 3,1")), cluster(found), moves=ALL)
-    assert (made.new_partitions, made.manual, made.changes) == (0, None, ())
+    assert (made.new_partitions, made.given, made.changes) == (0, None, ())
     assert said(made.notes) == [
         f"{AT}replication_factor 1 → 2 and the assignment of 2 partitions are pending, and "
         f"partitions 2 → 3 waits for that; {PLAN_IT}"
@@ -102,7 +102,7 @@ def test_new_manual_rows_of_another_length_wait_for_the_moves() -> None:
 
 def test_new_manual_rows_of_the_same_length_do_not_wait() -> None:
     made = diff(spec(assignment=rows("2 2 3")), cluster(topic("1 2")), moves=ALL)
-    assert (made.new_partitions, made.manual) == (1, rows("3"))
+    assert (made.new_partitions, made.given) == (1, rows("3"))
     assert [change.path for change in made.pending] == ["assignment.0"]
 
 

@@ -12,6 +12,7 @@ from reconciler.model.steps import DeleteTopic, steps_of
 from reconciler.rehearse.bind import bind_plan, plan_setup
 from reconciler.rehearse.compare import compare_found
 from reconciler.rehearse.setup import prepare_setup
+from reconciler.spec.entry import Placement
 
 STATE = cluster(topic("1,2", config={"flush.ms": "5"}), topic("2,3", "audit"))
 PLAN = plan([spec(partitions=2, config={"flush.ms": "6"}, assignment=((1, 2), (3, 1)))], STATE)
@@ -105,3 +106,21 @@ def test_what_is_to_be_deleted_is_empty_there() -> None:
     (bound,) = bind_plan(doomed, "throwaway", {"shop.orders": "there"}).topics
     assert steps_of(bound) == (DeleteTopic("shop.orders", "there"),)
     assert bound.deletion == Deletion(604_800_000, (0, 0))
+
+
+def test_of_what_the_brokers_place_the_counts_are_compared() -> None:
+    accepted = frozenset({"ordering"})
+    wished = [spec(partitions=2, config={"flush.ms": "5"}, acknowledge=accepted)]
+    made = plan(wished, STATE, placement=Placement.BROKER)
+    setup = prepare_setup(made, STATE, "4.4.0")
+    assert [broker.id for broker in setup.brokers] == [1, 2, 3]
+    assert [note.what for note in setup.notes] == [
+        "the brokers place replicas, and those of another service may place them elsewhere"
+    ]
+    other, config = topic("2,3", "audit"), {"flush.ms": "5"}
+    found = {
+        rows: compare_found(made, setup, DONE, cluster(topic(rows, config=config), other))
+        for rows in ("1,2 2,3", "1,2 3,1", "1,2 1,2,3")
+    }
+    wrong = {"shop.orders": ("partition 1 has 3 replicas and should have 2",)}
+    assert list(found.values()) == [{}, {}, wrong]
