@@ -34,11 +34,14 @@ class Remaining:
     """Steps from the live state to the planned one; `moved` is the reason why there are none.
 
     `lags`: the view may only be late. A broker shows a new topic a moment before its configs.
+    `elsewhere`: all that moved are new replicas, which are on other brokers than planned; counts
+    and configs are those after the last step.
     """
 
     steps: tuple[Step, ...] = ()
     moved: tuple[Finding, ...] = ()
     lags: bool = False
+    elsewhere: bool = False
 
     @property
     def is_done(self) -> bool:
@@ -87,9 +90,17 @@ def compare_state(
     if first_row is not None:
         counts = {len(stage.image.assignment) for stage in stages}
         moved += _name_moved_rows(topic, topic.after, live, counts, first_row)
-    lags = topic.before is None and not moved and now.items() < topic.after.config.items()
-    moved += _name_moved_keys(topic, now) if with_config else ()
-    return Remaining(moved=tuple(moved), lags=lags)
+    *earlier, last = (stage.image for stage in stages)
+    is_counted = any(step.placed for step in steps) and _has_counts(
+        live, last.assignment, first_row
+    )
+    elsewhere = is_counted and (last.config == now or not with_config)
+    lags = False
+    if with_config and not elsewhere and (is_counted or not moved):  # configs may come later
+        late = now.items() < topic.after.config.items()
+        lags = late if topic.before is None else any(image.config == now for image in earlier)
+    moved += _name_moved_keys(topic, now) if with_config and not elsewhere else ()
+    return Remaining(moved=tuple(moved), lags=lags, elsewhere=elsewhere)
 
 
 def merge_views(
@@ -185,6 +196,12 @@ def _has_rows(live: TopicState, planned: Assignment, first: int) -> bool:
     if len(found) != len(planned) or not is_left_to_brokers(planned):
         return len(found) == len(planned) and found[first:] == planned[first:]
     return all(map(meets_row, found[first:], planned[first:]))
+
+
+def _has_counts(live: TopicState, planned: Assignment, first: int | None) -> bool:
+    """Return whether the planned partitions from `first` have their replicas, on any brokers."""
+    found, wanted = live.assignment[first:], planned[first:]
+    return [*map(len, found)] == [*map(len, wanted)]
 
 
 def _name_resized_rows(

@@ -187,10 +187,11 @@ class _Run:
                 rest = {name: topic for name, topic in waiting.items() if name not in found}
                 found |= compare_slowest_views(self.reader, rest)
             for name, remaining in found.items():
-                if remaining.is_done or remaining.moved:
+                if remaining.is_done or (remaining.moved and not remaining.lags):
                     del waiting[name]
                     self.topics[name].shown = remaining.is_done
-                    kind = AnswerKind.ACCEPTED if remaining.is_done else AnswerKind.REFUSED
+                    done = remaining.is_done or remaining.elsewhere
+                    kind = AnswerKind.ACCEPTED if done else AnswerKind.REFUSED
                     self.observe(StepAnswered("verify", name, total, kind))
             if waiting:
                 # As long as the question took: brokers that are behind have work to do.

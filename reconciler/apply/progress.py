@@ -12,6 +12,10 @@ from reconciler.model.plan import PlannedTopic
 from reconciler.model.steps import Step, steps_of
 
 UNSEEN = "accepted; not every broker was seen to show it"
+ELSEWHERE = "placed-otherwise"
+_TO_BROKERS = "write placement: broker below this cluster in clusters.yaml"
+LEAVE = f"if they always do, {_TO_BROKERS}"
+TAKE_NONE = f"if they take no assignment at all, {_TO_BROKERS}"
 REPEAT = "the brokers may still carry it out: run the same command again"
 
 
@@ -111,6 +115,8 @@ def judge_outcome(topic: Progress, left: Remaining | None, stopped: str) -> Outc
         return _conclude_unsent(topic, stopped)
     # Kafka cannot cancel a request: one without an answer may be carried out after this report.
     is_open = bool(topic.unanswered or topic.believed)
+    if left and left.elsewhere and not (topic.failure or topic.todo or is_open):
+        return Outcome(name, OutcomeKind.DONE, _say_elsewhere(topic.planned, left), ELSEWHERE)
     if left and left.moved:
         kind = OutcomeKind.UNKNOWN if is_open else OutcomeKind.FAILED
         return Outcome(name, kind, left.moved[0].what, left.moved[0].rule)
@@ -126,6 +132,13 @@ def judge_outcome(topic: Progress, left: Remaining | None, stopped: str) -> Outc
     if tuple(topic.todo) == steps_of(topic.planned):
         return Outcome(name, OutcomeKind.FAILED, reason)
     return Outcome(name, OutcomeKind.HALF_DONE, f"{reason}; missing: {missing}")
+
+
+def _say_elsewhere(planned: PlannedTopic, left: Remaining) -> str:
+    """Say that the brokers placed new replicas otherwise than they were asked to."""
+    done = "expanded" if planned.before else "created"
+    first = left.moved[0].what.removeprefix(f"{planned.name}: ")
+    return f"{done}, but the brokers placed it otherwise: {first}; {LEAVE}"
 
 
 def _conclude_unsent(topic: Progress, stopped: str) -> Outcome:
@@ -146,4 +159,6 @@ def _reason(topic: Progress, stopped: str) -> str:
     refused = failure.kind is AnswerKind.REFUSED
     said = "the brokers refuse it" if refused else "it was not carried out"
     earlier = "; an earlier request got no answer" if topic.unanswered else ""
-    return f"{said}: {failure.text}{earlier}"
+    # Some services take no assignment. Kafka gives this answer only to one that it cannot hold.
+    hint = f"; {TAKE_NONE}" if failure.error == "INVALID_REPLICA_ASSIGNMENT" else ""
+    return f"{said}: {failure.text}{earlier}{hint}"

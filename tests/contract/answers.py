@@ -62,6 +62,18 @@ def has_assignment(api: int, version: int, request: bytes) -> bool:
     return any(topic.assignments for topic in decoded.topics)
 
 
+def drop_assignment(api: int, version: int, request: bytes) -> bytes:
+    """Have the broker place new partitions itself: as many, with as many replicas."""
+    decoded = _CHANGES[api].decode(request, version=version, header=True)
+    for topic in decoded.topics:
+        if topic.assignments and api == CREATE_TOPICS:
+            topic.num_partitions = len(topic.assignments)
+            topic.replication_factor = len(topic.assignments[0].broker_ids)
+        topic.assignments = [] if api == CREATE_TOPICS else None
+    encoded: bytes = decoded.encode(header=True)
+    return encoded
+
+
 def make_harmless(api: int, version: int, request: bytes) -> bytes:
     """Have the broker only check a request that would change a topic."""
     decoded = _CHANGES[api].decode(request, version=version, header=True)

@@ -22,6 +22,7 @@ from answers import (  # noqa: F401 - what tests lose
     CREATE_PARTITIONS,
     CREATE_TOPICS,
     DELETE_TOPICS,
+    drop_assignment,
     has_assignment,
     make_harmless,
     put_error,
@@ -99,6 +100,7 @@ class FailingNetwork:
         self._replaced: dict[bytes, bytes] = {}
         self._ports: list[int] = []
         self.delay_s = 0.0
+        self.places_itself = False
         for address in cluster.addresses(listener).values():
             self._listen_for(int(address.rpartition(":")[2]))
 
@@ -126,6 +128,10 @@ class FailingNetwork:
             has_rows = partial(has_assignment, api)
             fault = Fault(api, Loss.ERROR_BEFORE, times=EVERY, code=code, only=has_rows)
             self._strike_with(fault)
+
+    def ignore_assignments(self) -> None:
+        """Have the brokers place new partitions themselves, whatever a request says."""
+        self.places_itself = True
 
     def advertise(self, host: str, port: int) -> None:
         """Have the brokers tell an address that is not theirs; the proxies stay where they are."""
@@ -233,6 +239,8 @@ class _Link:
                 self.lost[number] = fault, version
                 if fault.loss is Loss.ERROR_BEFORE:
                     frame = make_harmless(api, version, frame)
+            if self.network.places_itself and api in (CREATE_TOPICS, CREATE_PARTITIONS):
+                frame = drop_assignment(api, version, frame)
             _write_frame(self.broker, frame)
 
     def _pass_answers(self) -> None:

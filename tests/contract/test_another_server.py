@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ REMOTE = "redpanda.remote.read"
 DAY = "86400000"
 PLAIN = "version: 1\nclusters: {lab: {}}\n"
 KNOWN = f"version: 1\nclusters: {{lab: {{known_configs: [retention.ms, {REMOTE}]}}}}\n"
+BY_BROKERS = "version: 1\nclusters: {lab: {placement: broker}}\n"
 
 
 class Server:
@@ -64,18 +66,31 @@ class Server:
         return planned.out
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+@contextmanager
+def start_server(brokers: int) -> Iterator[Server]:
     """Start the server, or skip by its name; `make test-workflows` builds it where Go is."""
     program = shutil.which(SERVER)
     if program is None:
         pytest.skip(f"{SERVER} is not installed")
     pipe = subprocess.PIPE
-    with subprocess.Popen([program], stdin=pipe, stdout=pipe, text=True) as process:
+    with subprocess.Popen([program, str(brokers)], stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None
         yield Server(process.stdout.readline().strip())
         assert process.poll() is None, "the server ended in the middle of the tests"
         process.communicate(timeout=20)  # it ends with its input
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with start_server(brokers=1) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def choosy() -> Iterator[Server]:
+    """Of several brokers, the server chooses those of new partitions, whatever is asked for."""
+    with start_server(brokers=3) as server:
+        yield server
 
 
 def test_a_config_that_no_spec_names_is_kept_and_named_once(server: Server, tmp_path: Path) -> None:
@@ -117,3 +132,29 @@ def test_an_import_writes_the_topic_and_names_what_it_leaves(
     written = "".join(path.read_text() for path in (tmp_path / "topics").rglob("*.yaml"))
     assert "found" in written
     assert REMOTE not in written
+
+
+def write_placed(partitions: int) -> str:
+    counts = f"partitions: {partitions}\nreplication_factor: 2\n"
+    return f"topic: placed\n{counts}acknowledge: [ordering]\n"
+
+
+def test_what_the_server_places_otherwise_is_done_and_named(choosy: Server, tmp_path: Path) -> None:
+    estate = tmp_path / "topics"
+    estate.mkdir()
+    (estate / "clusters.yaml").write_text(PLAIN)
+    (estate / "topics.yaml").write_text(write_placed(30))
+    applied = choosy.run(tmp_path, "apply", "--cluster", "lab", "--auto-approve")
+    assert applied.code == 0, applied
+    assert "created, but the brokers placed it otherwise: partition " in applied.out
+    assert "if they always do, write placement: broker below this cluster" in applied.out
+    assert "Applied: 1 done" in applied.out
+    again = choosy.run(tmp_path, "plan", "--cluster", "lab", "--detailed-exitcode")
+    assert again.code == 0, again
+
+
+def test_what_is_left_to_the_server_is_created_and_expanded(choosy: Server, tmp_path: Path) -> None:
+    for partitions in (30, 60):
+        spec = write_placed(partitions).replace("placed", "left")
+        planned = choosy.apply(tmp_path, BY_BROKERS, spec)
+        assert "by the brokers: 30 partitions × 2 replicas" in planned

@@ -94,8 +94,28 @@ def test_where_reconciler_places_the_refusal_is_reported(
     applied = estate.apply()
     assert applied.code == 1, applied
     assert "failed" in applied.out
-    assert "the brokers refuse it: Broker: Invalid replica assignment" in applied.out
+    assert "the brokers refuse it: Broker: Invalid replica assignment; if they take no" in (
+        applied.out
+    )
     assert estate.plan("--detailed-exitcode").code == 2
+
+
+def test_what_brokers_place_otherwise_is_done_and_named(
+    network: FailingNetwork, cluster3: Cluster, topic_prefix: str, tmp_path: Path
+) -> None:
+    network.heal()
+    network.ignore_assignments()
+    name = f"{topic_prefix}t"
+    estate = Estate(tmp_path, network, name, "reconciler")
+    # By chance, 20 partitions would be where they are planned once in 6 to the power of 20.
+    for partitions, done in ((20, "created"), (40, "expanded")):
+        estate.write(partitions, f"config: {{retention.ms: {partitions}d}}\n")
+        applied = estate.apply()
+        assert applied.code == 0, applied
+        assert f"done          {name}  {done}, but the brokers placed it otherwise: " in applied.out
+        assert "Applied: 1 done" in applied.out
+        assert estate.plan("--detailed-exitcode").code == 0
+        assert [len(row) for row in read_rows(cluster3, name)] == [2] * partitions
 
 
 def test_a_number_of_replicas_that_brokers_do_not_have_is_refused_before_anything(

@@ -137,6 +137,7 @@ def test_of_a_topic_that_the_brokers_place_the_counts_are_compared(
     live: str, what: list[str]
 ) -> None:
     assert moved(BY_BROKERS, topic(live, config={"flush.ms": "1"})) == what
+    assert not compare_state(BY_BROKERS, topic(live, config={"flush.ms": "1"})).elsewhere
 
 
 def test_a_creation_in_parts_that_the_brokers_place_goes_on(
@@ -154,6 +155,24 @@ def test_of_many_partitions_with_other_replicas_three_are_named() -> None:
     assert more == "2 more partitions with another number of replicas"
 
 
+@pytest.mark.parametrize(
+    ("assignment", "config", "elsewhere"),
+    [
+        ("3,1 2,3", {"flush.ms": "1"}, True),
+        ("3,1 2,3", {"flush.ms": "2"}, False),
+        ("3 2", {"flush.ms": "1"}, False),
+        ("3,1", {"flush.ms": "1"}, False),
+        ("3,1 2,3 1,2", {"flush.ms": "1"}, False),
+    ],
+)
+def test_only_rows_differ_where_brokers_placed_it_otherwise(
+    assignment: str, config: dict[str, str], elsewhere: bool
+) -> None:
+    found = compare_state(CREATE, topic(assignment, config=config))
+    assert found.moved
+    assert found.elsewhere is elsewhere
+
+
 # Expanding.
 
 
@@ -163,6 +182,32 @@ def test_an_expansion_that_the_brokers_place_is_done_wherever_it_is() -> None:
     assert left(grown, topic("3 1")) == (ExpandTopic(NAME, 2, leave_to_brokers(2, 1)),)
     assert compare_state(grown, topic("1 2 1 1")).is_done
     assert moved(grown, topic("1 2 1 1,2")) == ["partition 3 has 2 replicas, not 1"]
+
+
+def test_configs_may_come_later_than_rows_that_brokers_placed_otherwise() -> None:
+    config = {"flush.ms": "1"}
+    both = planned(image("1"), image("1 2", config))
+    for topic_planned, live in ((both, "1 3"), (CREATE, "3,1 2,3")):
+        late = compare_state(topic_planned, topic(live))
+        assert (bool(late.moved), late.lags, late.elsewhere) == (True, True, False)
+        there = compare_state(topic_planned, topic(live, config=config))
+        assert (bool(there.moved), there.lags, there.elsewhere) == (True, False, True)
+    foreign = compare_state(both, topic("1 3", config={"flush.ms": "7"}))
+    assert (foreign.lags, foreign.elsewhere) == (False, False)
+
+
+def test_an_election_places_nothing() -> None:
+    before, after = image("1,2"), image("1,2")
+    elect = planned(replace(before, leaders=(2,)), replace(after, leaders=(1,)))
+    found = compare_state(elect, topic("2,1", leaders=(2,)))
+    assert found.moved
+    assert not found.elsewhere
+
+
+def test_an_expansion_that_brokers_placed_otherwise_differs_only_in_rows() -> None:
+    assert compare_state(EXPAND, topic("1 2 3 2")).elsewhere
+    assert compare_state(EXPAND, topic("3 2 3 2")).elsewhere
+    assert not compare_state(EXPAND, topic("1 2 3")).elsewhere
 
 
 def test_an_expansion_that_has_not_begun_is_left_whole() -> None:

@@ -343,3 +343,33 @@ def test_what_failed_before_it_could_be_held_back_keeps_its_reason() -> None:
 
 def test_a_deletion_in_words() -> None:
     assert kind_of(DeleteTopic("t", "id")).name_missing(DeleteTopic("t", "id")) == "its deletion"
+
+
+# Placed otherwise.
+
+OTHERWISE = Remaining(
+    moved=(Finding("plan-stale", "t: partition 0 is on brokers [3], not [1]", "plan again"),),
+    elsewhere=True,
+)
+
+
+@pytest.mark.parametrize(("planned", "done"), [(CREATE, "created"), (GROW, "expanded")])
+def test_what_brokers_placed_otherwise_is_done_and_says_so(
+    planned: PlannedTopic, done: str
+) -> None:
+    topic = progress(planned, *[YES] * len(steps_of(planned)))
+    found = judge_outcome(topic, OTHERWISE, "")
+    assert (found.kind, found.rule) == (OutcomeKind.DONE, "placed-otherwise")
+    assert found.text == (
+        f"{done}, but the brokers placed it otherwise: partition 0 is on brokers [3], not [1]; "
+        "if they always do, write placement: broker below this cluster in clusters.yaml"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"), [(LOST, OutcomeKind.UNKNOWN), (NO, OutcomeKind.FAILED)]
+)
+def test_what_was_not_accepted_may_be_anothers(answer: Answer, kind: OutcomeKind) -> None:
+    topic = progress(CREATE, answer)
+    topic.failure = answer
+    assert judge_outcome(topic, OTHERWISE, "").kind is kind
