@@ -178,7 +178,6 @@ _POLICY: tuple[Rule, ...] = (
     Rule("service-replication", "Specs ask for no other replication factor than the service has."),
     Rule("service-value", "Specs set no value that the service refuses or replaces."),
     Rule("service-elsewhere", "Topics of the service are managed through Kafka."),
-    Rule("service-moves", "Moves are allowed only where the service takes requests for them."),
     Rule("service-mover", "Nobody but reconciler moves replicas while a plan moves some."),
     Rule("service-likely", "A cluster names the service that its address belongs to."),
 )

@@ -22,7 +22,7 @@ from reconciler.model.moves import MoveKind, MovePolicy
 from reconciler.model.plan import Plan
 from reconciler.show.explain.matrix import Matrix, build_matrix
 from reconciler.spec.configs import choose_catalogue
-from reconciler.spec.entry import Placement
+from reconciler.spec.services import Placement
 
 HERE = Location("topics/shop.yaml", 3)
 CATALOGUE = choose_catalogue()

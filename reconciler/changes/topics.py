@@ -66,7 +66,7 @@ from reconciler.model.health import read_min_insync
 from reconciler.model.moves import MIN_INSYNC, MoveKind, MovePolicy
 from reconciler.model.plan import Deletion
 from reconciler.spec.configs import LAGS, TIERED
-from reconciler.spec.entry import Placement
+from reconciler.spec.services import Placement
 
 NO_GUARDS = Guards()
 

@@ -13,7 +13,7 @@ from reconciler.spec.baseline import WrittenExemption
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.entry import SANDBOX, ClusterEntry
 from reconciler.spec.forms import ClusterForm, ClustersDocument, make_move_policy, make_policy
-from reconciler.spec.services import list_known, note_cluster
+from reconciler.spec.services import SERVICES, list_known, note_cluster
 from reconciler.spec.values import YamlMap, YamlText
 
 
@@ -85,7 +85,7 @@ def list_entries(
                 guards.max_changed, guards.max_deletes, guards.unused_for, guards.from_base
             ),
             audit_topic=form.audit_topic,
-            placement=form.placement,
+            placement=form.placement or SERVICES[form.service].placement,
             strategy=form.strategy,
             capacity=MappingProxyType(dict(form.capacity)),
             moves=make_move_policy(form.moves),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
@@ -13,7 +12,7 @@ from reconciler.model.cluster import Guards
 from reconciler.model.moves import MovePolicy
 from reconciler.policy.policy import Policy
 from reconciler.spec.configs import Catalogue, choose_catalogue
-from reconciler.spec.services import APACHE
+from reconciler.spec.services import APACHE, SERVICES, Placement
 
 SANDBOX = "sandbox"
 """The cluster that always exists: the throwaway one that runs on this machine.
@@ -21,13 +20,6 @@ SANDBOX = "sandbox"
 It is not part of 'every cluster': unless a document names it, nothing is checked for it until a
 command names it. Then topics without `clusters` apply to it as to any other cluster.
 """
-
-
-class Placement(StrEnum):
-    """Who places the replicas of new partitions on a cluster."""
-
-    RECONCILER = "reconciler"
-    BROKER = "broker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +85,14 @@ class ClusterEntry:
         """Why reconciler chooses no brokers for replicas here; empty if it does."""
         if self.placement is Placement.RECONCILER:
             return ""
-        return f"the brokers of {self.name} place replicas (placement: broker in clusters.yaml)"
+        if self.can_place:
+            return f"the brokers of {self.name} place replicas (placement: broker in clusters.yaml)"
+        return f"{SERVICES[self.service].title} places the replicas of {self.name} itself"
+
+    @property
+    def can_place(self) -> bool:
+        """Whether the service leaves it to the estate who places replicas."""
+        return SERVICES[self.service].placement is Placement.RECONCILER
 
     def where(self, path: str) -> Location:
         """Return where `path`, or the nearest key above it, was written, or the cluster."""

@@ -90,8 +90,7 @@ def parse_estate(
             entry = entries[name]
             findings += check_moving(entry)
             findings += check_placing(entry)
-            moves = entry.moves is not None
-            findings += check_cluster(entry.service, name, entry.where, moves=moves)
+            findings += check_cluster(entry.service, name, entry.where)
         findings += resolver.check_unused(frozenset(checked))
         on = (cluster for each in written for cluster in each.clusters or ())
         findings += (refuse_cluster(n, entries, n.where) for n in on if n not in entries)

@@ -16,10 +16,9 @@ from reconciler.policy.policy import Bounds, Policy, PolicyRule, Subject
 from reconciler.spec import keys, policy_keys
 from reconciler.spec.acknowledgements import Acknowledged
 from reconciler.spec.declarations import form, key, list_keys, table, table_or_none, tables
-from reconciler.spec.entry import Placement
 from reconciler.spec.fields import FLAG, PATTERNS, TEXT, TEXTS, WrittenConfig, or_null, whole
 from reconciler.spec.labels import LABELS
-from reconciler.spec.services import APACHE
+from reconciler.spec.services import APACHE, Placement
 from reconciler.spec.values import YamlText
 from reconciler.units import DAY
 
@@ -448,11 +447,10 @@ class ClusterForm:
     audit_topic: str | None = key(
         keys.EXISTING_TOPIC, "Existing topic that receives a record of every apply."
     )
-    placement: Placement = key(
+    placement: Placement | None = key(
         keys.PLACEMENT,
         "Who places the replicas of new partitions: reconciler, or the broker, as some services "
-        "require.",
-        default=Placement.RECONCILER,
+        "require. Default: by service.",
     )
     strategy: str = key(
         keys.STRATEGY,

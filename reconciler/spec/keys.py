@@ -15,7 +15,6 @@ from reconciler.spec import fields
 from reconciler.spec.acknowledgements import build_schema, read_acknowledged
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
 from reconciler.spec.client import read_client
-from reconciler.spec.entry import Placement
 from reconciler.spec.fields import (
     FieldError,
     Kind,
@@ -35,7 +34,7 @@ from reconciler.spec.names import (
     check_owner,
     check_spellings,
 )
-from reconciler.spec.services import SERVICES
+from reconciler.spec.services import SERVICES, Placement
 from reconciler.spec.values import (
     YamlList,
     YamlText,

@@ -17,11 +17,11 @@ from reconciler.policy.rules import Judge
 from reconciler.spec import names
 from reconciler.spec.configs import Catalogue
 from reconciler.spec.documents import WrittenTopic
-from reconciler.spec.entry import SANDBOX, ClusterEntry, Placement
+from reconciler.spec.entry import SANDBOX, ClusterEntry
 from reconciler.spec.fields import list_repeats, suggest
 from reconciler.spec.keys import MOST_STAGES
 from reconciler.spec.names import check_name
-from reconciler.spec.services import APACHE, SERVICES, check_service
+from reconciler.spec.services import APACHE, SERVICES, Placement, check_service
 from reconciler.spec.values import YamlText, quote
 from reconciler.units import count
 
@@ -86,8 +86,10 @@ def check_placing(entry: ClusterEntry) -> Iterator[Finding]:
     """Check that a cluster whose brokers place replicas has no key that says where these go."""
     for key in _PLACING if entry.placement is Placement.BROKER else ():
         if key in entry.fields:
-            what = f"{key} says where replicas go, and the brokers of {entry.name} place them"
-            way_out = f"remove {key}, or write placement: reconciler below this cluster"
+            what = f"{key} says where replicas go, but {entry.why_no_rows}"
+            way_out = f"remove {key}"
+            if entry.can_place:
+                way_out += ", or write placement: reconciler below this cluster"
             yield Finding("placement-keys", what, way_out, entry.where(key))
 
 
@@ -318,14 +320,11 @@ class PolicyEngine:
         if entry.placement is Placement.BROKER and spec.assignment is not None and not spec.absent:
             counts = f"partitions: {spec.partitions} and "
             counts += f"replication_factor: {spec.replication_factor}"
-            yield Finding(
-                "placement-assignment",
-                f"{quote(spec.name)} has an assignment, and the brokers of {entry.name} place "
-                "replicas themselves",
-                f"write {counts} instead, or placement: reconciler below {entry.name} in "
-                "clusters.yaml",
-                spec.where("assignment"),
-            )
+            what = f"{quote(spec.name)} has an assignment, but {entry.why_no_rows}"
+            way_out = f"write {counts} instead"
+            if entry.can_place:
+                way_out += f", or placement: reconciler below {entry.name} in clusters.yaml"
+            yield Finding("placement-assignment", what, way_out, spec.where("assignment"))
 
     def _check_offered(self, spec: TopicSpec) -> Iterator[Finding]:
         offered = self._entry.known_configs

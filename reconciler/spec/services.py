@@ -9,12 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model.cluster import TopicSpec
 from reconciler.units import describe_value
+
+APACHE = "apache"
+
+
+class Placement(StrEnum):
+    """Who places the replicas of new partitions on a cluster."""
+
+    RECONCILER = "reconciler"
+    BROKER = "broker"
+
 
 _NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
 
@@ -36,7 +47,7 @@ class Service:
     some, and `more` of its own. `replication` is the factor that every topic gets. `fixed` has
     configs that have one value there, `refused` values that a config does not take, `most` the
     greatest value of a config.
-    `by_brokers`: the service places replicas itself, and moves none on request.
+    `placement`: with BROKER, the service places replicas itself, and moves none on request.
     `mover` says who else moves replicas there, and when. `hosts` are patterns of its addresses.
     `elsewhere` says where topics are managed, if that is not through Kafka.
     """
@@ -49,13 +60,11 @@ class Service:
     fixed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     refused: Mapping[str, frozenset[str]] = field(default_factory=lambda: _NOTHING)
     most: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    by_brokers: bool = False
+    placement: Placement = Placement.RECONCILER
     mover: str = ""
     hosts: tuple[str, ...] = ()
     elsewhere: str = ""
 
-
-APACHE = "apache"
 
 _EXPRESS = frozenset(
     {
@@ -146,14 +155,14 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
             "Amazon MSK Serverless",
             configs=_SERVERLESS,
             most=MappingProxyType({"max.message.bytes": 8 << 20}),
-            by_brokers=True,
+            placement=Placement.BROKER,
             hosts=("*.kafka-serverless.*.amazonaws.com*",),
         ),
         "confluent-cloud": Service(
             "Confluent Cloud",
             configs=_CONFLUENT,
             replication=3,
-            by_brokers=True,
+            placement=Placement.BROKER,
             hosts=("*.confluent.cloud*",),
         ),
         "aiven": Service(
@@ -179,11 +188,13 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
             without=_NOT_REDPANDA,
             more=_REDPANDA,
             replication=3,
-            by_brokers=True,
+            placement=Placement.BROKER,
             mover=_BALANCER,
             hosts=("*.cloud.redpanda.com*",),
         ),
-        "warpstream": Service("WarpStream", by_brokers=True, hosts=("*.warpstream.com*",)),
+        "warpstream": Service(
+            "WarpStream", placement=Placement.BROKER, hosts=("*.warpstream.com*",)
+        ),
         "automq": Service(
             "AutoMQ",
             replication=1,
@@ -255,18 +266,13 @@ def _write(spec: TopicSpec, where: Location, cluster: str, keys: str) -> str:
     return f"write clusters: {{{cluster}: {{defaults: {{{keys}}}}}}}"
 
 
-def check_cluster(
-    name: str, cluster: str, where: Callable[[str], Location], *, moves: bool
-) -> Iterator[Finding]:
-    """Yield what a service refuses of the settings of a cluster. `where` returns a key's place."""
+def check_cluster(name: str, cluster: str, where: Callable[[str], Location]) -> Iterator[Finding]:
+    """Refuse a cluster whose topics are not managed through Kafka. `where` has a key's place."""
     service = SERVICES[name]
     if service.elsewhere:
         what = f"topics of {service.title} are not managed through Kafka, so {cluster} cannot be"
         way_out = f"manage them {service.elsewhere}"
         yield Finding("service-elsewhere", what, way_out, where("service"))
-    if moves and service.by_brokers:
-        what = f"{cluster} allows moves of replicas, and {service.title} takes no requests for them"
-        yield Finding("service-moves", what, "remove moves", where("moves"))
 
 
 def note_cluster(
@@ -274,7 +280,7 @@ def note_cluster(
 ) -> Iterator[Finding]:
     """Yield what is to be known of a service: who else moves replicas, or which one it may be."""
     service = SERVICES[name]
-    if "moves" in places and service.mover and not service.by_brokers:
+    if "moves" in places and service.mover:
         what = f"not only reconciler moves replicas on {cluster}: {service.mover}"
         way_out = "see to it that nobody else does while a plan moves some"
         yield Finding("service-mover", what, way_out, places["moves"], Severity.NOTE)

@@ -445,7 +445,6 @@ HAS_NO_EDIT = {
         "policy-expression",
         "policy-expression-cost",
         "service-elsewhere",
-        "service-moves",
     ),
     "the team's own words": ("policy-rule", "policy-rule-open", "policy-name"),
     "what somebody does outside the estate": (

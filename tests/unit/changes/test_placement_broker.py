@@ -12,7 +12,7 @@ from reconciler.model.steps import CreateTopic, ExpandTopic, brokers_of, steps_o
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
 from reconciler.show.explain.matrix import build_matrix
 from reconciler.show.text import render_text
-from reconciler.spec.entry import Placement
+from reconciler.spec.services import Placement
 
 BROKER = Placement.BROKER
 LIVE = cluster(topic("1,2 2,3"), topic("1", "other"))

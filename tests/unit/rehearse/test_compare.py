@@ -12,7 +12,7 @@ from reconciler.model.steps import DeleteTopic, steps_of
 from reconciler.rehearse.bind import bind_plan, plan_setup
 from reconciler.rehearse.compare import compare_found
 from reconciler.rehearse.setup import prepare_setup
-from reconciler.spec.entry import Placement
+from reconciler.spec.services import Placement
 
 STATE = cluster(topic("1,2", config={"flush.ms": "5"}), topic("2,3", "audit"))
 PLAN = plan([spec(partitions=2, config={"flush.ms": "6"}, assignment=((1, 2), (3, 1)))], STATE)

@@ -85,7 +85,7 @@ def test_a_service_that_takes_no_reassignments_allows_no_moves(service: str) -> 
     The other two have no brokers that a customer could name.
     """
     moves = "moves: {allow: [drain], rate: 30MiB}"
-    assert list_rules(f"service: {service}, {moves}") == ("service-moves",)
+    assert list_rules(f"service: {service}, {moves}") == ("placement-keys",)
 
 
 def test_who_else_moves_replicas_is_a_note_that_can_be_muted() -> None:
