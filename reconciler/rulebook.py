@@ -327,6 +327,10 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule(
         "broker-silent", "Every broker that is alive answers; the report names one that does not."
     ),
+    Rule(
+        "request-unoffered",
+        "The brokers offer the requests that a change needs; the report names one that is missing.",
+    ),
     Rule("lock-held", "Only one apply at a time changes a cluster."),
     Rule("moves-rate-taken", "A throttle rate that somebody else set is never overwritten."),
     Rule(

@@ -64,6 +64,7 @@ def read_cluster(
     from reconciler.changes.due import may_be_due
     from reconciler.diff.fields import list_doubts
     from reconciler.kafka.reader import KafkaReader
+    from reconciler.model.requests import MOVING
 
     specs = estate.topics_for(cluster)
     names = [spec.name for spec in specs]
@@ -85,9 +86,12 @@ def read_cluster(
             state = reader.read_fenced(state, named)
         if with_moves:
             state = reader.read_voters(state) if drained else state
+            state = reader.check_requests(state)
             seen = reader.read_moves(state, interval_s=0)
             made = plan(seen).moves if plan else None
-            state = seen if made and not made.replicas else reader.read_moves(state)
+            # Write rates say whether copies end: nothing is copied, or nothing can be.
+            unmovable = (made and not made.replicas) or state.unoffered.intersection(MOVING)
+            state = seen if unmovable else reader.read_moves(state)
         elif with_sizes or _lacks_living(state):
             state = reader.read_sizes(state)
         # Reading usage is slow: only topics to delete need it, if deletions are allowed, and those
@@ -111,7 +115,7 @@ def read_cluster(
         }
         created = any(spec.name not in state.topics for spec in specs if not spec.absent)
         if created or doubts.planned or moving:
-            state = reader.check_lock(state)
+            state = state if with_moves else reader.check_requests(state)
         return identify_topics(state, reader.read_topic_ids({*doubts.planned, *moving}))
 
 
@@ -313,6 +317,6 @@ def plan_elections(
         state = reader.read_sizes(state) if _lacks_living(state) else state
         # Ids cost more than everything else together, so only those of the plan are read.
         planned = assemble_elections(entry, specs, state, topics=topics)
-        state = reader.check_lock(state) if planned.topics else state
+        state = reader.check_requests(state) if planned.topics else state
         ids = reader.read_topic_ids([topic.name for topic in planned.topics])
     return assemble_elections(entry, specs, identify_topics(state, ids), topics=topics)

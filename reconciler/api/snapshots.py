@@ -29,6 +29,7 @@ def take_snapshot(
         reader = KafkaReader(connection)
         reader.check_rights([], for_apply=False)
         state = reader.read_sizes(reader.read_cluster())
+        state = replace(state, unoffered=reader.read_unoffered())
         state = identify_topics(state, reader.read_topic_ids(state.topics.keys()))
     return replace(state, kafka_version=find_cluster(estate, cluster).kafka_version)
 

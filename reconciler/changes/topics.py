@@ -53,6 +53,7 @@ from reconciler.diff.refusals import (
     refuse_untiering,
     warn_of_disputed,
 )
+from reconciler.diff.requests import refuse_unoffered
 from reconciler.errors import Finding
 from reconciler.model.cluster import (
     Assignment,
@@ -65,6 +66,7 @@ from reconciler.model.cluster import (
 from reconciler.model.health import read_min_insync
 from reconciler.model.moves import MIN_INSYNC, MoveKind, MovePolicy
 from reconciler.model.plan import Deletion
+from reconciler.model.steps import Verb
 from reconciler.spec.configs import LAGS, TIERED
 from reconciler.spec.services import Placement
 
@@ -171,7 +173,8 @@ class _Comparison:
         usage = self.cluster.usage.get(spec.name)
         in_force = {**self.cluster.config_defaults, **managed_overrides(state)}
         in_force = {key: value for key, value in in_force.items() if key not in state.disputed}
-        refusals = refuse_deletion(
+        # Without the request nothing else helps, and the id of a topic may be unknown for it.
+        refusals = list(self._check_offered(spec, Verb.DELETE, "state")) or refuse_deletion(
             spec,
             state,
             self.guards,
@@ -200,6 +203,7 @@ class _Comparison:
         replication = desired_replication(spec)
         look_alikes = self.look_alikes.get(spec.name.replace(".", "_"), ())
         refusals = [*refuse_look_alikes(spec, look_alikes, self.allows)]
+        refusals += self._check_offered(spec, Verb.CREATE, "topic")
         unfit, notes = self._check_config(spec, spec.config)
         refusals += unfit
         if partitions is None or replication is None:
@@ -243,6 +247,11 @@ class _Comparison:
         explicit = list_explicit(config, overrides, defaults, self.equality)
         manual = spec.assignment[len(state.assignment) :] if spec.assignment else None
         refusals = [*step.refusals]
+        if new:
+            refusals += self._check_offered(spec, Verb.EXPAND, "partitions")
+        altered = (change.path for change in changes if change.path.startswith("config."))
+        if path := next(altered, ""):
+            refusals += self._check_offered(spec, Verb.CONFIGURE, path)
         allow = self._allow(list_kinds(changes))
         for change in changes:
             if self.moves is None or kind_of(change) not in self.moves.allow:
@@ -287,6 +296,9 @@ class _Comparison:
             pending=pending,
             explicit=explicit,
         )
+
+    def _check_offered(self, spec: TopicSpec, verb: Verb, path: str) -> Iterator[Finding]:
+        return refuse_unoffered(spec, path, verb, self.cluster.unoffered)
 
     def _allow_replication(self, changes: Iterable[FieldChange]) -> str:
         """Return the edit of clusters.yaml that allows another number of replicas, if needed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -61,6 +62,9 @@ _NAMES: Mapping[str, str] = MappingProxyType(
 )
 
 
+_UNOFFERED = re.compile(r"(?P<name>[A-Z]\w+)\b.* not supported by broker")
+
+
 class UntranslatableError(Exception):
     """A setting of librdkafka has no counterpart in the second client; says which."""
 
@@ -97,6 +101,22 @@ def may_ask_again(error: KafkaError) -> bool:
     return leaves_open(error) or may_pass(error)
 
 
+def name_unoffered(error: KafkaError) -> str:
+    """Name the request that librdkafka did not send, since the brokers do not offer it; or ""."""
+    told = (
+        _UNOFFERED.match(error.str()) if error.code() == KafkaError._UNSUPPORTED_FEATURE else None
+    )
+    return told["name"] if told else ""
+
+
+def explain_error(error: KafkaError) -> str:
+    """Name an error with its text, or the request that the brokers do not offer."""
+    unoffered = name_unoffered(error)
+    if unoffered:
+        return f"the brokers do not offer {unoffered}"
+    return f"{name_error(error)}: {error.str()}"
+
+
 def read_answer(exception: BaseException | None) -> Answer:
     """Translate the result of one item of a request. None: the broker accepted it."""
     if exception is None:
@@ -106,11 +126,15 @@ def read_answer(exception: BaseException | None) -> Answer:
         kind = AnswerKind.NOT_DONE
     else:
         kind = AnswerKind.LOST if leaves_open(error) else AnswerKind.REFUSED
-    return Answer(kind, name_error(error), error.str())
+    unoffered = name_unoffered(error)
+    text = f"they do not offer {unoffered}" if unoffered else error.str()
+    return Answer(kind, name_error(error), text)
 
 
 def refuse_request(error: KafkaError, what: str) -> ClusterError:
     """Return the error for a read request that the brokers refused permanently."""
-    text = f"{what}: {name_error(error)}: {error.str()}"
+    text = f"{what}: {explain_error(error)}"
     way_out = "the brokers' logs say more"
+    if name_unoffered(error):
+        way_out = "this cannot be asked of this cluster through Kafka"
     return ClusterError([Finding("cluster-answer", text, way_out)])

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
+from types import MappingProxyType
 
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import AclOperation, AdminClient
@@ -17,6 +18,7 @@ from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import error_of, may_ask_again
 from reconciler.kafka.lock import Holder, hold_lock
 from reconciler.kafka.metadata import read_metadata
+from reconciler.kafka.offered import find_unoffered
 from reconciler.kafka.rights import (
     NO_TOPIC,
     describe_topics,
@@ -24,7 +26,9 @@ from reconciler.kafka.rights import (
     find_uncreatable,
     is_denial,
     list_held,
+    list_shown,
 )
+from reconciler.model.requests import KafkaRequest
 from reconciler.model.rights import ALL, BRINGS, CheckedRights, Operation, ResourceKind, Right
 
 
@@ -39,7 +43,7 @@ def check_rights(
     of `describe_topics`.
     """
     lacking: dict[Right, tuple[str, ...]] = {}
-    unknown: list[Right] = []
+    unknown: dict[Right, str] = {}
     what = f"asking for rights on {connection.entry.name}"
     for _, of_resource in groupby(sorted(rights), lambda r: (r.kind, r.name, r.prefixed)):
         asked = list(of_resource)
@@ -47,17 +51,25 @@ def check_rights(
             answer = _ask_lock(connection, asked, holder)
         else:
             answer = connection.ask(partial(_ask, rights=asked, names=names), what)
+        # Brokers that show no rights look as if the account lacked Describe on the cluster.
+        looks_denied = asked[0].kind == ResourceKind.CLUSTER and answer.lacking
+        if looks_denied and KafkaRequest.RIGHTS in find_unoffered(connection):
+            answer = _Answer(unknown=dict.fromkeys(asked, _UNTOLD))
         lacking |= {right: tuple(sorted(on)) for right, on in answer.lacking.items()}
-        unknown += answer.unknown
-    return CheckedRights(lacking, tuple(unknown))
+        unknown |= answer.unknown
+    return CheckedRights(lacking, MappingProxyType(unknown))
+
+
+_NOTHING_YET = "nothing of it exists yet"
+_UNTOLD = "the brokers do not offer Metadata v8, which shows rights"
 
 
 @dataclass(slots=True)
 class _Answer:
-    """The rights that lack, with topics that show it, and those of which nothing is known."""
+    """The rights that lack, with topics that show it, and why nothing is known of others."""
 
     lacking: dict[Right, set[str]] = field(default_factory=dict)
-    unknown: list[Right] = field(default_factory=list)
+    unknown: dict[Right, str] = field(default_factory=dict)
 
     def add(self, rights: Iterable[Right], *names: str) -> None:
         for right in rights:
@@ -80,7 +92,8 @@ def _ask(client: AdminClient, rights: Sequence[Right], names: Collection[str]) -
 
 
 def _ask_cluster(client: AdminClient, rights: Sequence[Right]) -> _Answer:
-    brokers, held = list_held(client)
+    brokers, shown = list_held(client)
+    held = shown or ()
     lacking = [right for right in rights if AclOperation[right.operation.name] not in held]
     # Without Describe, brokers show no rights. Then an answer about configs is all there is.
     if AclOperation.DESCRIBE not in held and read_broker_configs(client, brokers[:1]).values:
@@ -110,8 +123,9 @@ def _ask_lock(connection: Connection, rights: Sequence[Right], holder: Holder) -
     except ClusterError as error:
         if any(finding.rule == "cluster-rights" for finding in error.findings):
             answer.add(rights)
-        else:  # the client that takes the lock cannot connect with these settings
-            answer.unknown += rights
+        else:  # such as a client that cannot connect with these settings
+            why = "; ".join(finding.what for finding in error.findings)
+            answer.unknown |= dict.fromkeys(rights, why)
     return answer
 
 
@@ -119,12 +133,14 @@ def _ask_topic(client: AdminClient, name: str, rights: Sequence[Right]) -> _Answ
     found = describe_topics(client, [name])[name]
     answer = _Answer()
     if not isinstance(found, KafkaError):
-        held = found.authorized_operations or ()
+        held = list_shown(found)
+        if held is None:
+            return _Answer(unknown=dict.fromkeys(rights, _UNTOLD))
         answer.add(right for right in rights if AclOperation[right.operation.name] not in held)
     elif is_denial(found):
         answer.add(rights)
     else:
-        answer.unknown += rights
+        answer.unknown |= dict.fromkeys(rights, _NOTHING_YET)
     return answer
 
 
@@ -143,13 +159,16 @@ def _ask_topics(
     found = describe_topics(client, {*wanted, probe})
     answer = _Answer()
     on_existing = [right for right in rights if right.operation != Operation.CREATE]
-    hidden, shown = set(), False
+    hidden, shown, why = set(), False, _NOTHING_YET
     for name, topic in found.items():
         if isinstance(topic, KafkaError):
             hidden |= {name} if is_denial(topic) else set()
             continue
+        held = list_shown(topic)
+        if held is None:
+            why = _UNTOLD
+            continue
         shown = True
-        held = topic.authorized_operations or ()
         lacking = [each for each in on_existing if AclOperation[each.operation.name] not in held]
         answer.add(lacking, name)
     # Whatever includes Describe would show a topic, and so it is with configs.
@@ -160,11 +179,11 @@ def _ask_topics(
     if uncreatable := find_uncreatable(client, {probe, *absent}):
         answer.add((r for r in rights if r.operation == Operation.CREATE), *uncreatable)
     plain = (Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS)  # the probe has answered for these
-    answer.unknown += [
-        right
+    answer.unknown |= {
+        right: why
         for right in on_existing
         if not shown and right not in answer.lacking and right.operation not in plain
-    ]
+    }
     for on in answer.lacking.values():
         if probe in on:
             on.clear()  # it lacks on all of them, so no name is needed

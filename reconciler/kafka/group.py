@@ -19,7 +19,6 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 from kafka.errors import (
@@ -27,7 +26,6 @@ from kafka.errors import (
     GroupIdNotFoundError,
     GroupMaxSizeReachedError,
     IllegalGenerationError,
-    IncompatibleBrokerVersion,
     InconsistentGroupProtocolError,
     KafkaError,
     MemberIdRequiredError,
@@ -48,20 +46,11 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
+from reconciler.kafka.offered import OLDEST, list_unoffered
+from reconciler.model.requests import LOCK, KafkaRequest
+
 REQUEST_MS = 5_000
 NO_GENERATION = -1
-
-OLDEST = MappingProxyType(
-    {
-        FindCoordinatorRequest: 4,
-        JoinGroupRequest: 4,  # from here on, a lost answer leaves no member behind
-        SyncGroupRequest: 0,
-        HeartbeatRequest: 0,
-        LeaveGroupRequest: 0,
-        DescribeGroupsRequest: 0,
-    }
-)
-"""What a lock asks of brokers: each request, with its oldest version that will do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +72,14 @@ class MemberDescription:
     client_id: str
     host: str
     metadata: bytes
+
+
+class UnofferedError(KafkaError):  # type: ignore[misc]
+    """The brokers do not offer requests that a lock needs."""
+
+    def __init__(self, requests: frozenset[KafkaRequest]) -> None:
+        super().__init__(requests)
+        self.requests = requests
 
 
 class GroupClient:
@@ -199,10 +196,13 @@ class GroupClient:
         kind = CoordinatorType.GROUP
         if not self._manager.bootstrapped:
             await self._manager.bootstrap_async(REQUEST_MS)
+        # Before the first request: what is not offered would end a lock that is held.
+        if lacking := list_unoffered(self).intersection(LOCK):
+            raise UnofferedError(lacking)
         request = FindCoordinatorRequest(
             key_type=kind.value,
             coordinator_keys=[self._group],
-            min_version=OLDEST[FindCoordinatorRequest],
+            min_version=OLDEST[KafkaRequest.FIND_COORDINATOR][1],
         )
         found = await self._manager.wait_for(self._manager.send(request), REQUEST_MS)
         (coordinator,) = found.coordinators
@@ -224,7 +224,7 @@ def _join_request(member: Member) -> Any:
         member_id=member.member_id,
         protocol_type=member.kind,
         protocols=[protocol],
-        min_version=OLDEST[JoinGroupRequest],
+        min_version=OLDEST[KafkaRequest.JOIN_GROUP][1],
     )
 
 
@@ -239,22 +239,6 @@ PASSING = (RetriableError, UnknownBrokerIdError)
 VOID = (UnknownMemberIdError, MemberIdRequiredError, FencedInstanceIdError)
 """The coordinator does not know the member id: the session expired, or another coordinator took
 over and never knew the id."""
-
-
-def list_unoffered(client: Any) -> list[str]:
-    """Return the requests of a lock that brokers do not offer, by what they told a client.
-
-    In: an open client of kafka-python. Nothing is asked: a request about a group would create the
-    topic of all groups.
-    """
-    offered = client._manager.broker_version_data
-    names = []
-    for request, oldest in OLDEST.items():
-        try:
-            offered.api_version(request, min_version=oldest)
-        except IncompatibleBrokerVersion:
-            names.append(request.__name__.removesuffix("Request"))
-    return names
 
 
 class MembershipLostError(Exception):

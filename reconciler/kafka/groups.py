@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from reconciler.errors import Finding, Severity
 from reconciler.kafka.connection import REQUEST_S, Connection
-from reconciler.kafka.errors import UntranslatableError, error_of, name_error
+from reconciler.kafka.errors import UntranslatableError, error_of, explain_error
 from reconciler.kafka.lock import KIND
 from reconciler.kafka.metadata import read_metadata
 from reconciler.kafka.offsets import END, read_offsets
@@ -43,6 +43,7 @@ def read_groups(connection: Connection, topics: Collection[str] | None = None) -
     answer at all. Cost: a request for each broker, one or two for every 100 groups, and one for
     every 1,000 partitions and leader.
     """
+    from kafka.errors import IncompatibleBrokerVersion
     from kafka.errors import KafkaError as ClientError
 
     metadata = connection.ask(read_metadata, f"reading {connection.entry.name}")
@@ -55,7 +56,10 @@ def read_groups(connection: Connection, topics: Collection[str] | None = None) -
         found = _Found()
     except ClientError as error:
         what = f"consumer groups cannot be listed: {describe_error(error)}"
-        visible.miss(what, "the brokers' logs say more")
+        way_out = "the brokers' logs say more"
+        if isinstance(error, IncompatibleBrokerVersion):
+            way_out = "the tools of the service may list them"
+        visible.miss(what, way_out)
         found = _Found()
     _add_members(connection, found)
     groups = [_select(group, topics) for _, group in sorted(found.groups.items())]
@@ -149,7 +153,7 @@ def _add_members(connection: Connection, found: _Found) -> None:
         return failed
 
     for name, error in ask_until_told(ask, names).items():
-        why = f"{name_error(error)}: {error.str()}"
+        why = explain_error(error)
         found.miss(name, "the account lacks Describe on it" if is_denial(error) else why)
 
 

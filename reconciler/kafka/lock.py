@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 from reconciler.errors import ClusterError, Finding, LockHeldError, LockLostError, Severity
 from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import UntranslatableError
+from reconciler.kafka.offered import read_unoffered, say_unoffered
 from reconciler.kafka.rights import missing_on_group
-from reconciler.kafka.second_client import NoAnswerError, ask_second_client
+from reconciler.kafka.second_client import NoAnswerError
+from reconciler.model.requests import LOCK, KafkaRequest
 from reconciler.model.rights import GROUP, MOVES_GROUP
 from reconciler.units import SECOND, format_duration
 
@@ -222,35 +224,41 @@ class _Taking:
             return ClusterError(
                 [missing_on_group(self.connection, "Read", self.group, WITHOUT[self.group])]
             )
-        from reconciler.kafka.group import name_kafka_error
+        from reconciler.kafka.group import UnofferedError, name_kafka_error
 
+        if isinstance(error, UnofferedError):
+            lacking = say_unoffered(self.connection.entry.name, error.requests)
+            what = f"the lock of {self.name} cannot be taken: {lacking}"
+            return ClusterError([Finding("lock-unavailable", what, without)])
         what = f"the lock of {self.name} cannot be taken: {name_kafka_error(error)}"
         way_out = f"check that the brokers with __consumer_offsets are healthy; {without}"
         return ClusterError([Finding("lock-unavailable", what, way_out)])
 
 
-def object_to_lock(connection: Connection) -> list[Finding]:
-    """Say why applies of a cluster can take no lock, as far as an account that plans can know.
+def check_requests(connection: Connection) -> tuple[frozenset[KafkaRequest], list[Finding]]:
+    """Find the requests that brokers do not offer, and say why applies can take no lock.
 
-    Returns: an error if brokers do not offer what a lock asks for; a warning for settings that only
-    librdkafka takes, with which it is known that `--no-lock` is needed. Cost: 0.2 s.
+    As far as an account that plans can know. Returns: also an error if what a lock asks for is
+    among them; a warning for settings that only librdkafka takes, with which it is known that
+    `--no-lock` is needed, and not what is offered. Cost: 0.2 s.
     """
     from kafka.errors import KafkaError
 
-    from reconciler.kafka.group import list_unoffered
-
     name = connection.entry.name
     try:
-        lacking = ask_second_client(connection, list_unoffered)
+        unoffered = read_unoffered(connection)
     except UntranslatableError as error:
         what = f"apply takes the lock of {name} with a second client: {error}"
-        return [Finding("lock-unavailable", what, WITHOUT[GROUP], severity=Severity.WARNING)]
+        warning = Finding("lock-unavailable", what, WITHOUT[GROUP], severity=Severity.WARNING)
+        return frozenset(), [warning]
     except (NoAnswerError, KafkaError):  # apply may get an answer
-        return []
+        return frozenset(), []
+    lacking = unoffered.intersection(LOCK)
     if not lacking:
-        return []
-    what = f"the brokers of {name} do not offer {', '.join(lacking)}, so apply can take no lock"
-    return [Finding("lock-unavailable", what, "apply it with --no-lock if no other apply runs")]
+        return unoffered, []
+    what = f"{say_unoffered(name, lacking)}, so apply can take no lock"
+    way_out = "apply it with --no-lock if no other apply runs"
+    return unoffered, [Finding("lock-unavailable", what, way_out)]
 
 
 def _name_locked(connection: Connection, group: str) -> str:

@@ -18,9 +18,11 @@ from confluent_kafka import KafkaError
 from reconciler.errors import Finding, Severity
 from reconciler.kafka.connection import Connection
 from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
+from reconciler.kafka.offered import list_unoffered, say_unoffered
 from reconciler.kafka.rights import name_missing
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client, describe_error
 from reconciler.model.cluster import ClusterState, LogDirectory, Place, TopicState
+from reconciler.model.requests import KafkaRequest
 from reconciler.side_by_side import run_side_by_side
 
 RATE_INTERVAL_S = 10.0
@@ -42,7 +44,8 @@ class _Held:
 
 @dataclass(slots=True)
 class _Answers:
-    """The answers of all brokers. `silent` holds a reason by broker; `denied`: a right is missing.
+    """The answers of all brokers. `silent` holds a reason by broker; `denied`: a right is missing;
+    `unoffered`: no broker has the request.
 
     `later` holds the answers of the second reading.
     """
@@ -51,6 +54,7 @@ class _Answers:
     later: dict[int, _Held] = field(default_factory=dict)
     silent: dict[int, str] = field(default_factory=dict)
     denied: bool = False
+    unoffered: bool = False
 
 
 def read_sizes(
@@ -117,7 +121,16 @@ def _measure_rates(topic: TopicState, found: _Answers) -> Iterator[int]:
             yield round((is_ - was) / (second.clock_s - first.clock_s))
 
 
+def note_unoffered(cluster: str) -> Finding:
+    """Return the note that a cluster has no sizes, because its brokers offer no log directories."""
+    lacking = say_unoffered(cluster, [KafkaRequest.DESCRIBE_LOG_DIRS])
+    what = f"{lacking}, so the sizes of partitions and the free space of disks are unknown"
+    return Finding("sizes-unseen", what, severity=Severity.NOTE)
+
+
 def _note_gaps(connection: Connection, found: _Answers) -> Iterator[Finding]:
+    if found.unoffered:
+        yield note_unoffered(connection.entry.name)
     if found.denied:
         missing = name_missing(connection, "Describe", ())
         what = f"the sizes of partitions are unknown: {missing.what}"
@@ -136,7 +149,9 @@ def _note_unseen(connection: Connection, reason: str) -> Finding:
 
 def _ask_brokers(client: Any, interval_s: float) -> _Answers:
     """Ask all brokers in parallel, and once more after an interval."""
-    found = _Answers()
+    found = _Answers(unoffered=KafkaRequest.DESCRIBE_LOG_DIRS in list_unoffered(client))
+    if found.unoffered:
+        return found
     brokers = sorted(node.node_id for node in client._manager.cluster.brokers())
     _ask_each(client, brokers, found)
     if interval_s and found.held:
@@ -184,6 +199,8 @@ def list_stored(client: Any, broker: int) -> frozenset[Place] | None:
 
     A directory that has failed holds none: nothing there can be read any more.
     """
+    if KafkaRequest.DESCRIBE_LOG_DIRS in list_unoffered(client):
+        return None
     answer = _ask_broker(client, broker)
     failures = {each.error_code for each in answer.results} - {0, _OFFLINE}
     if answer.error_code or not answer.results or failures:

@@ -198,8 +198,10 @@ class KafkaMover:
             sent = True
             with trace_request(self._name, f"{type(request).__name__} to broker {broker}"):
                 return manager.run(_ask, manager, broker, request)
-        except (UntranslatableError, IncompatibleBrokerVersion) as error:
+        except UntranslatableError as error:
             return Answer(AnswerKind.REFUSED, "UNSUPPORTED_FEATURE", str(error))
+        except IncompatibleBrokerVersion as error:
+            return Answer(AnswerKind.REFUSED, "UNSUPPORTED_FEATURE", describe_error(error))
         except (ClusterError, ClientError, OSError, ValueError) as error:
             self._client.close()  # the next request finds living brokers
             kind = AnswerKind.LOST if sent else AnswerKind.NOT_DONE

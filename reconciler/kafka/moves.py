@@ -20,8 +20,9 @@ from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.kafka.configs import ASKED_BROKERS, CORDONED, find_cordoned
 from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
-from reconciler.kafka.log_dirs import list_stored, read_directories
+from reconciler.kafka.log_dirs import list_stored, note_unoffered, read_directories
 from reconciler.kafka.metadata import read_metadata
+from reconciler.kafka.offered import list_unoffered, say_unoffered
 from reconciler.kafka.rights import NO_TOPIC, check_cluster_rights, find_hidden, name_missing
 from reconciler.kafka.second_client import (
     NoAnswerError,
@@ -41,6 +42,7 @@ from reconciler.model.cluster import (
     ThrottleSide,
 )
 from reconciler.model.moves import MovesReading, PartitionState
+from reconciler.model.requests import KafkaRequest
 from reconciler.side_by_side import run_side_by_side
 
 T = TypeVar("T")
@@ -79,6 +81,9 @@ class MovesReader:
             self._allowed = True
         name = self._connection.entry.name
         # The list comes first: what ends meanwhile has its last state in the metadata.
+        unoffered = self._ask(list_unoffered)
+        if KafkaRequest.LIST_REASSIGNMENTS in unoffered:
+            raise _refuse_unlisted(name)
         listed = self._ask(_list_reassignments)
         shown = self._connection.ask(_read, f"reading {name}")
         asked = {
@@ -158,6 +163,8 @@ class MovesReader:
 
     def _note(self, found: _Answers, shown: _Shown, throttled: _Lists) -> Iterator[Finding]:
         """Yield what could not be seen: a warning, since a move or a throttle may be missing."""
+        if not found.sized:
+            yield note_unoffered(self._connection.entry.name)
         lacking: list[tuple[str, str, Collection[str]]] = []
         if found.rates_refused in DENIED:
             lacking.append(("throttle rates are not visible", "DescribeConfigs", ()))
@@ -207,7 +214,8 @@ def read_throttle_lists(connection: Connection, state: ClusterState) -> tuple[Th
 class _Answers:
     """The brokers' answers to kafka-python. `silent` holds a reason by broker.
 
-    `rates_refused` is the error of an answer about rates, 0 for none.
+    `rates_refused` is the error of an answer about rates, 0 for none. `sized` is false if no broker
+    has the request for sizes.
     """
 
     seen_at_ms: int
@@ -219,6 +227,7 @@ class _Answers:
     cordoned: set[int] = field(default_factory=set)
     silent: dict[int, str] = field(default_factory=dict)
     rates_refused: int = 0
+    sized: bool = True
 
     def take_configs(self, broker: int, answers: list[Any]) -> None:
         """Take the rates of the cluster default and of a broker."""
@@ -298,13 +307,15 @@ def _ask_brokers(
     # kafka-python's describe_log_dirs asks brokers one after the other, and if one is down, all
     # answers are lost. It also drops the error of the answer.
     found = _Answers(int(time.time() * 1000), time.monotonic())
+    found.sized = KafkaRequest.DESCRIBE_LOG_DIRS not in list_unoffered(client)
 
     def ask(broker: int) -> tuple[int, list[Any], Any]:
         try:
             configs = _send(client, _ask_for_rates(broker), broker)
-            return broker, configs.results, _send(client, _ask_for_sizes(asked), broker)
+            sizes = _send(client, _ask_for_sizes(asked), broker) if found.sized else None
         except (ClientError, OSError) as error:
             return broker, [], error
+        return broker, configs.results, sizes
 
     def take(answer: tuple[int, list[Any], Any]) -> None:
         broker, configs, directories = answer
@@ -313,7 +324,8 @@ def _ask_brokers(
             return
         found.answered.append(broker)
         found.take_configs(broker, configs)
-        found.take_directories(broker, directories)
+        if directories is not None:
+            found.take_directories(broker, directories)
 
     run_side_by_side(ask, sorted(node.id for node in nodes), _AT_ONCE, take)
     return found
@@ -419,6 +431,13 @@ def _follow(
         None if shown is None else shown.leader,
         () if shown is None else tuple(shown.isrs),
     )
+
+
+def _refuse_unlisted(cluster: str) -> ClusterError:
+    lacking = say_unoffered(cluster, [KafkaRequest.LIST_REASSIGNMENTS])
+    what = f"{lacking}, so moves of replicas can be neither seen nor made through Kafka"
+    way_out = "see what is in flight with the tools of the service"
+    return ClusterError([Finding("request-unoffered", what, way_out)])
 
 
 def _refuse(cluster: str, reason: str) -> ClusterError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import re
 import ssl
 import threading
 import time
@@ -33,6 +34,7 @@ from reconciler.kafka.trace import trace_request
 T = TypeVar("T")
 
 TIMEOUT_MS = 10_000
+_REQUEST = re.compile(r"'(?P<name>\w+?)(?:Request)?'")
 
 
 class NoAnswerError(Exception):
@@ -132,10 +134,13 @@ def ask_second_client(connection: Connection, question: Callable[[Any], T]) -> T
 def describe_error(error: Exception) -> str:
     """Name a broker's error as the Kafka protocol does; describe any other error.
 
-    The client's own text repeats the entire answer, which may list thousands of groups.
+    The client's own text repeats the entire answer, which may list thousands of groups. A request
+    that the brokers do not offer is named: nothing was sent.
     """
-    from kafka.errors import BrokerResponseError
+    from kafka.errors import BrokerResponseError, IncompatibleBrokerVersion
 
+    if isinstance(error, IncompatibleBrokerVersion) and (named := _REQUEST.search(str(error))):
+        return f"the brokers do not offer {named['name']}"
     if isinstance(error, BrokerResponseError):
         return str(error.message)
     return f"{type(error).__name__}: {error}"

@@ -170,7 +170,11 @@ def read_in_flight(
     """
     if not topics:
         return (), []
-    from kafka.errors import ClusterAuthorizationFailedError, KafkaError
+    from kafka.errors import (
+        ClusterAuthorizationFailedError,
+        IncompatibleBrokerVersion,
+        KafkaError,
+    )
 
     from reconciler.kafka.second_client import (
         NoAnswerError,
@@ -188,6 +192,10 @@ def read_in_flight(
         return (), [_warn(str(error), topics, "kafka-reassign-partitions --list")]
     except NoAnswerError as error:
         return (), [_warn(str(error), topics)]
+    except IncompatibleBrokerVersion as error:  # it stays so: a note, and no command shows more
+        what = f"{describe_error(error)}, so it is unknown whether replicas are on the move"
+        way_out = "see with the tools of the service that none is in flight before applying"
+        return (), [Finding("reassignments-unseen", what, way_out, severity=Severity.NOTE)]
     except KafkaError as error:
         return (), [_warn(describe_error(error), topics)]
     found = []

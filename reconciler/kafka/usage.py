@@ -20,11 +20,11 @@ from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, Topi
 from confluent_kafka.admin import AclOperation, AdminClient, ClusterMetadata
 
 from reconciler.kafka.connection import PAUSES_S, REQUEST_S, Connection
-from reconciler.kafka.errors import UntranslatableError, error_of, may_pass, name_error
+from reconciler.kafka.errors import UntranslatableError, error_of, explain_error, may_pass
 from reconciler.kafka.lock import KIND
 from reconciler.kafka.metadata import read_metadata
 from reconciler.kafka.offsets import Offsets, read_offsets
-from reconciler.kafka.rights import is_denial
+from reconciler.kafka.rights import is_denial, read_held
 from reconciler.kafka.second_client import (
     NoAnswerError,
     ask_second_client,
@@ -167,8 +167,7 @@ def find_groups(
             what = f"the account lacks Describe on the active consumer group {name}"
             found.miss(what, _grant_describe(connection, f"--group {name}"))
         else:
-            reason = f"{name_error(error)}: {error.str()}"
-            what = f"consumer group {name} cannot be described: {reason}"
+            what = f"consumer group {name} cannot be described: {explain_error(error)}"
             found.miss(what, _AGAIN_LATER)
     return found
 
@@ -181,7 +180,7 @@ def check_visibility(connection: Connection, metadata: ClusterMetadata, found: G
         ).result(),
         f"asking for rights on {connection.entry.name}",
     )
-    if AclOperation.DESCRIBE not in (described.authorized_operations or ()):
+    if AclOperation.DESCRIBE not in read_held(connection, described.authorized_operations):
         what = "consumer groups are not visible: the account lacks Describe on the cluster"
         found.miss(what, _grant_describe(connection, "--cluster"))
     offsets = metadata.topics.get(OFFSETS_TOPIC)
@@ -194,6 +193,7 @@ def _ask_or_miss(
     connection: Connection, question: Callable[[Any], T], what: str, found: Groups
 ) -> T | None:
     """Ask the second client; if it fails, note that groups cannot `what`."""
+    from kafka.errors import IncompatibleBrokerVersion
     from kafka.errors import KafkaError as ClientError
 
     try:
@@ -202,6 +202,8 @@ def _ask_or_miss(
         reason, way_out = str(error), "delete it by hand"
     except NoAnswerError as error:
         reason, way_out = str(error), _AGAIN_LATER
+    except IncompatibleBrokerVersion as error:
+        reason, way_out = describe_error(error), "delete it with the tools of the service"
     except ClientError as error:
         reason, way_out = describe_error(error), _AGAIN_LATER
     found.miss(f"consumer groups cannot {what}: {reason}", way_out)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from reconciler.errors import Finding, Location
+from reconciler.model.requests import KafkaRequest
 
 Replicas = tuple[int, ...]
 """The broker ids of one partition, preferred leader first."""
@@ -357,6 +358,7 @@ class ClusterState:
     `throttle_lists` the throttled replicas of topics, also where their configs were not read.
     `directories` holds the log directories by broker, `reassignments` what is in flight, and
     `voters` the controllers that vote; they and the lists are read for plans of moves only.
+    `unoffered` holds the requests that the brokers do not offer, as far as a plan needed to know.
     `notes` lists what could not be read from the cluster, and the consequence for a plan; an error
     among them refuses a plan with steps.
     """
@@ -378,6 +380,7 @@ class ClusterState:
     voters: frozenset[int] = frozenset()
     throttle_rates: tuple[ThrottleRate, ...] = ()
     throttle_lists: tuple[ThrottleList, ...] = ()
+    unoffered: frozenset[KafkaRequest] = frozenset()
     read_on: str = ""
 
     @property

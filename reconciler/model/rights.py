@@ -6,7 +6,7 @@ docs/permissions.md says what each right is for, and a test compares its command
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -84,13 +84,13 @@ class Right:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRights:
-    """Rights that an account lacks, with topics that show it, and those that cannot be checked.
+    """Rights that an account lacks, with topics that show it, and why others are not known.
 
     No topics are named if the right lacks on the entire resource.
     """
 
     lacking: Mapping[Right, tuple[str, ...]]
-    unknown: tuple[Right, ...] = ()
+    unknown: Mapping[Right, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.guards import check_means, refuse_plan
 from reconciler.diff.notes import note_failed_directories
+from reconciler.diff.requests import check_offered
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model.cluster import EMPTY, Assignment, ClusterState, TopicSpec, TopicState
 from reconciler.model.health import can_lead, find_problems
@@ -84,6 +85,7 @@ def assemble_elections(
         scope=Scope(topics),
         health=find_problems(state),
     )
+    plan = refuse_plan(plan, check_offered(plan, state.unoffered))
     return refuse_plan(plan, check_means(entry, plan, state))
 
 

@@ -24,32 +24,35 @@ NAMED = 5
 UNKNOWN_WAY_OUT = "grant Describe on the cluster, so that sizes and disks are visible"
 
 
-def guard_moves(plan: Plan, policy: MovePolicy, where: Callable[[str], Location]) -> Plan:
+def guard_moves(
+    plan: Plan, policy: MovePolicy, where: Callable[[str], Location], *, sized: bool = True
+) -> Plan:
     """Refuse an entire plan of moves that passes a limit, or whose cost is not known.
 
-    In: the forecast of `plan.moves`; `where` returns the line of a path such as `moves.rate`. A
-    plan that copies nothing passes.
+    In: the forecast of `plan.moves`; `where` returns the line of a path such as `moves.rate`;
+    `sized` is false where brokers do not offer DescribeLogDirs. A plan that copies nothing passes.
     """
     if plan.moves is None or not plan.moves.replicas:
         return plan
     forecast = plan.moves.forecast
+    grant = f"{UNKNOWN_WAY_OUT}, or " if sized else ""
     refusals = [
-        *_refuse_bytes(forecast, policy, where("moves.max_bytes")),
-        *_refuse_disks(plan, forecast, policy, where("moves.keep_free")),
+        *_refuse_bytes(forecast, policy, where("moves.max_bytes"), grant),
+        *_refuse_disks(plan, forecast, policy, where("moves.keep_free"), grant),
         *_refuse_rate(forecast, policy, where("moves.rate")),
     ]
     return replace(plan, refusals=(*plan.refusals, *refusals)) if refusals else plan
 
 
 def _refuse_bytes(
-    forecast: Forecast | None, policy: MovePolicy, where: Location
+    forecast: Forecast | None, policy: MovePolicy, where: Location, grant: str
 ) -> Iterator[Finding]:
     most = policy.max_bytes
     if most is None:
         return
     if forecast is None or forecast.unknown:
         what = f"max_bytes: {format_size(most)} cannot be checked: {_describe_unknown(forecast)}"
-        way_out = f"{UNKNOWN_WAY_OUT}, or remove max_bytes"
+        way_out = f"{grant}remove max_bytes"
         yield Finding("moves-too-large", what, way_out, where)
     elif forecast.copied_bytes > most:
         what = (
@@ -64,7 +67,7 @@ def _refuse_bytes(
 
 
 def _refuse_disks(
-    plan: Plan, forecast: Forecast | None, policy: MovePolicy, where: Location
+    plan: Plan, forecast: Forecast | None, policy: MovePolicy, where: Location, grant: str
 ) -> Iterator[Finding]:
     free = policy.keep_free_percent
     peaks = forecast.peaks if forecast is not None else ()
@@ -92,7 +95,7 @@ def _refuse_disks(
         what = f"keep_free: {free}% cannot be checked: the disks of broker {named} are unknown"
     else:
         return
-    way_out = f"{UNKNOWN_WAY_OUT}, or write keep_free: 0%"
+    way_out = f"{grant}write keep_free: 0%"
     yield Finding("moves-disk", what, way_out, where)
 
 

@@ -22,6 +22,7 @@ from reconciler.diff.notes import (
     note_scope,
     note_unregistered,
 )
+from reconciler.diff.requests import check_offered
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model.cluster import (
     Assignment,
@@ -48,6 +49,7 @@ from reconciler.model.plan import (
     TopicImage,
     is_chosen,
 )
+from reconciler.model.requests import KafkaRequest
 from reconciler.model.steps import Verb, steps_of
 from reconciler.model.throttles import list_throttled
 from reconciler.moves.differences import MoveDiff, diff_moves
@@ -130,7 +132,9 @@ def add_cost(
     It is also refused without the list of what is in flight: rows may then show old and new
     replicas together. In: `made_by`, the command that makes the plan.
     """
-    unseen = (note for note in state.notes if note.rule == UNSEEN)
+    unseen = [note for note in state.notes if note.rule == UNSEEN]
+    if KafkaRequest.LIST_REASSIGNMENTS in state.unoffered:
+        unseen = []  # what the plan needs of it is refused below, by its name
     plan = refuse_plan(plan, (replace(note, severity=Severity.ERROR) for note in unseen))
     if plan.moves is not None:
         moves = replace(plan.moves, forecast=forecast_moves(plan, state), made_by=made_by)
@@ -146,7 +150,9 @@ def add_cost(
             unused = find_unused_lists(list_throttled(state), state.reassignments)
             found += judge_lists(unused, entry.name)
         plan = refuse_plan(plan, found)
-    plan = guard_moves(plan, allowed_moves(entry), entry.where)
+    plan = refuse_plan(plan, check_offered(plan, state.unoffered))
+    sized = KafkaRequest.DESCRIBE_LOG_DIRS not in state.unoffered
+    plan = guard_moves(plan, allowed_moves(entry), entry.where, sized=sized)
     return refuse_plan(plan, check_means(entry, plan, state))
 
 

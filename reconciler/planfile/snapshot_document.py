@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, PlainSerializer, StrictBool, StrictInt, 
 
 from reconciler.errors import Finding
 from reconciler.model.cluster import INTERNAL_TOPICS, Broker, ClusterState, LogDirectory, TopicState
+from reconciler.model.requests import KafkaRequest
 from reconciler.planfile.documents import OMIT_EMPTY, Derived, Document, Held
 
 FORMAT_VERSION = "1.0"
@@ -121,7 +122,8 @@ class SnapshotDocument(_Entry):
 
     `broker_settings` holds flags of the brokers that limit topics, such as
     remote.log.storage.system.enable: "true" if all brokers have it, else "false". `can_cordon`:
-    they know cordoned.log.dirs (Kafka 4.3). Brokers that appear only in rows are dead.
+    they know cordoned.log.dirs (Kafka 4.3). `unoffered`: the requests that they do not offer, of
+    those that changes and moves need. Brokers that appear only in rows are dead.
     """
 
     made_of: ClassVar[type | None] = ClusterState
@@ -140,12 +142,14 @@ class SnapshotDocument(_Entry):
         default_factory=dict
     )
     can_cordon: Annotated[StrictBool, OMIT_EMPTY] = False
+    unoffered: Annotated[tuple[KafkaRequest, ...], PlainSerializer(sorted), OMIT_EMPTY] = ()
     topics: Annotated[tuple[TopicEntry, ...], Derived(_write_topics)] = ()
     notes: Annotated[tuple[Finding, ...], OMIT_EMPTY] = ()
 
     def list_fields(self) -> Iterator[tuple[str, object]]:
         """Yield each field that it holds, with its value."""
         yield from super().list_fields()
+        yield "unoffered", frozenset(self.unoffered)
         topics: dict[str, TopicState] = {t.name: t.read() for t in self.topics}
         yield "topics", dict(sorted(topics.items()))
         named = {b for topic in topics.values() for row in topic.assignment for b in row}

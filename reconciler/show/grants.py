@@ -147,9 +147,7 @@ def render_check(
             state = paint("green", "has every right")
         rows.append((str(task), state))
         rows += [("", f"{_say(right)}{_say_on(on)}") for right, on in held.lacking.items()]
-        rows += [
-            ("", f"{_say(right)}: not known, as nothing of it exists yet") for right in held.unknown
-        ]
+        rows += [("", f"{_say(right)}: not known, as {why}") for right, why in held.unknown.items()]
     return fold_lines("\n".join([*lines, *set_columns(rows)]), width) + "\n"
 
 

@@ -13,6 +13,7 @@ from shorthand import brokers, cluster, rows, said, topic
 from reconciler.api.snapshots import read_snapshot, write_snapshot
 from reconciler.errors import Finding, Severity, SnapshotError
 from reconciler.model.cluster import Broker, ClusterState, LogDirectory, TopicState
+from reconciler.model.requests import KafkaRequest
 from reconciler.planfile.snapshot import decode_snapshot, encode_snapshot
 
 SMALL: dict[str, Any] = {
@@ -43,6 +44,8 @@ def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
     held = (LogDirectory("/a", 900, 800, 3), LogDirectory("/b", None, None, online=False))
     settings = {"delete.topic.enable": "true"}
     state = replace(state, broker_settings=settings, directories={2: held}, can_cordon=True)
+    lacking = frozenset({KafkaRequest.ELECT_LEADERS, KafkaRequest.ALTER_CONFIGS})
+    state = replace(state, unoffered=lacking)
     assert encode_snapshot(state) == (
         "{\n"
         '  "format_version": "1.0",\n'
@@ -61,6 +64,10 @@ def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
         '    "delete.topic.enable": "true"\n'
         "  },\n"
         '  "can_cordon": true,\n'
+        '  "unoffered": [\n'
+        '    "ElectLeaders",\n'
+        '    "IncrementalAlterConfigs"\n'
+        "  ],\n"
         '  "topics": [\n'
         '    {"name": "a", "partitions": [[1]], "in_sync": [[1]], "internal": true, '
         '"size_bytes": [7]},\n'
@@ -69,6 +76,7 @@ def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
         "  ]\n"
         "}\n"
     )
+    assert decode_snapshot(encode_snapshot(state), "s.json").unoffered == lacking
 
 
 def test_an_internal_topic_needs_no_mark_in_a_snapshot_written_by_hand() -> None:

@@ -136,7 +136,7 @@ def test_what_lacks_is_named_by_task() -> None:
     found = {
         Task.PLAN: CheckedRights({}),
         Task.APPLY: CheckedRights({create: (), configs: ("a", "b", "c", "d")}),
-        Task.AUDIT: CheckedRights({}, (write,)),
+        Task.AUDIT: CheckedRights({}, {write: "nothing of it exists yet"}),
         Task.DELETE: CheckedRights({delete: ()}),
         Task.MOVES: CheckedRights({alter: (), read: ()}),
     }
