@@ -1,4 +1,4 @@
-"""Configs of a service on a server that is not Apache Kafka's code: kept, set and removed.
+"""A server that is not Apache Kafka's code: configs of a service, and requests that it lacks.
 
 franz-go's kfake takes any config on a topic, as a service with configs of its own does.
 """
@@ -8,16 +8,20 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from command import run_here
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from proxy import ALTER_CONFIGS, FailingNetwork
 
 if TYPE_CHECKING:
     from command import Ran
+
+    from reconciler.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.workflows
 
@@ -35,6 +39,11 @@ class Server:
     def __init__(self, servers: str) -> None:
         self._servers = servers
         self._admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+
+    def offer_less(self) -> FailingNetwork:
+        """Return a proxy before the server that can leave requests out."""
+        addresses = SimpleNamespace(addresses=lambda _: {0: self._servers})
+        return FailingNetwork(cast("Cluster", addresses))
 
     def create(self, *topics: str, **config: str) -> None:
         wanted = {key.replace("_", "."): value for key, value in config.items()}
@@ -120,6 +129,25 @@ def test_a_new_topic_has_the_configs_of_its_spec(server: Server, tmp_path: Path)
     spec += f"config: {{retention.ms: 1d, {REMOTE}: true}}\n"
     server.apply(tmp_path, KNOWN, spec)
     assert server.overrides("new") == {"retention.ms": DAY, REMOTE: "true"}
+
+
+def test_what_it_does_not_offer_is_named_and_the_rest_is_made(
+    server: Server, tmp_path: Path
+) -> None:
+    server.create("held", retention_ms=DAY)
+    (tmp_path / "topics").mkdir()
+    (tmp_path / "topics" / "clusters.yaml").write_text(PLAIN)
+    new = "topic: fresh\npartitions: 1\nreplication_factor: 1\n"
+    held = "topic: held\nconfig: {retention.ms: 2d}\n---\n"
+    (tmp_path / "topics" / "topics.yaml").write_text(held + new)
+    with closing(server.offer_less()) as network:
+        network.offer(ALTER_CONFIGS)
+        apply = ("apply", "--cluster", "lab", "--auto-approve", "--skip-refused")
+        ran = run_here(tmp_path, network.bootstrap_servers, *apply)
+    assert "refused       held  the brokers do not offer IncrementalAlterConfigs, so" in ran.out
+    assert "done          fresh\n" in ran.out
+    assert server.overrides("held") == {"retention.ms": DAY}
+    assert server.overrides("fresh") == {}
 
 
 def test_an_import_writes_the_topic_and_names_what_it_leaves(
