@@ -164,6 +164,11 @@ def keep_secret(value: str, *, is_word: bool = False) -> None:
     _SECRETS.add(re.escape(form).join(edges) for form in spelled)
 
 
+def hide_form(pattern: str) -> None:
+    """Hide whatever matches a pattern, for secrets that are made anew throughout a run."""
+    _SECRETS.add([pattern])
+
+
 def forget_secrets() -> None:
     """Forget all secrets, for a process that continues with other work."""
     _SECRETS.forget()

@@ -295,6 +295,7 @@ _DIFF: tuple[Rule, ...] = (
 _CLUSTER: tuple[Rule, ...] = (
     Rule("secret-unresolved", "A secret that a client property refers to exists and is readable."),
     Rule("client-property-value", "Client properties have values that the client accepts."),
+    Rule("client-authentication", "Client properties that authenticate fit together."),
     Rule("client-new", "Nothing connects to a cluster that a pull request adds before the merge."),
     Rule("client-file", "The files that the client of the base names are those of the base."),
     Rule("client-changed", "A plan says if it was read with a client other than the estate's."),

@@ -19,6 +19,7 @@ from reconciler.errors import Finding, Location
 from reconciler.kafka.errors import error_of
 from reconciler.kafka.probe import Listener, Reach, Untimely
 from reconciler.kafka.settings import ClientSettings
+from reconciler.spec.client_properties import MSK_IAM
 
 _SOURCE = re.compile(r"^(?:\w+://)?(?P<server>[^\s/]+:\d+)/(?P<broker>bootstrap|\d+): ")
 _TIMING = re.compile(r" \(after \d+ms in state \w+\)|, \d+ identical error\(s\) suppressed")
@@ -174,12 +175,14 @@ class _Explanation:
             return self._finding("connect-sasl-missing", what, way_out)
         if listener.mechanisms is None:
             return self._sasl_unwanted(server)
-        if self.settings.mechanism not in listener.mechanisms:
+        if self.settings.sent_mechanism not in listener.mechanisms:
             return self._mechanism(server, ", ".join(listener.mechanisms))
         return None
 
     def _authentication(self, server: str, text: str) -> Finding:
         if "acquire SASL OAUTHBEARER token" in text:
+            if self.settings.tokens is not None and (failure := self.settings.tokens.failure):
+                return self._finding("connect-token", str(failure), failure.way_out)
             reason = text.partition(": ")[2]
             endpoint = self.settings.get("sasl.oauthbearer.token.endpoint.url", "the endpoint")
             what = f"no OAuth token comes from {endpoint}: {reason}"
@@ -201,13 +204,21 @@ class _Explanation:
         return self._finding("connect-credentials", what, self._credentials())
 
     def _credentials(self) -> str:
+        if self.settings.mechanism == MSK_IAM:
+            return (
+                "check that the IAM policy of these credentials allows kafka-cluster:Connect on "
+                "this cluster, and that aws.region is its region"
+            )
         if self.settings.mechanism == "OAUTHBEARER":
             return "check the token's issuer, audience and scope against the broker's"
         return "check sasl.username, and what sasl.password refers to"
 
     def _mechanism(self, server: str, offered: str) -> Finding:
-        what = f"{server} offers SASL {offered}, not {self.settings.mechanism}"
-        return self._finding("connect-mechanism", what, f"set sasl.mechanism to {offered}")
+        what = f"{server} offers SASL {offered}, not {self.settings.sent_mechanism}"
+        way_out = f"set sasl.mechanism to {offered}"
+        if self.settings.mechanism == MSK_IAM:
+            way_out = f"use the port for IAM, such as 9098, or {way_out}"
+        return self._finding("connect-mechanism", what, way_out)
 
     def _sasl_unwanted(self, server: str) -> Finding:
         protocol = self.settings.protocol
@@ -351,6 +362,7 @@ def explain_refusal(settings: ClientSettings, refusal: Exception, where: Locatio
     said = (
         _explain_mechanism(settings, text)
         or _explain_import(refusal, text)
+        or _explain_token(text)
         or _explain_password(settings, text)
         or _explain_content(settings, text)
         or (f"the client does not take its settings: {text}", _CORRECT)
@@ -384,6 +396,18 @@ def _explain_import(refusal: Exception, text: str) -> tuple[str, str] | None:
     what, _, command = text.partition(" Install with: ")
     way_out = f"run {command} where reconciler is installed" if command else "install what it needs"
     return f"the client does not take its settings: {what.removesuffix('.')}", way_out
+
+
+def _explain_token(text: str) -> tuple[str, str] | None:
+    """Explain a token that confluent-kafka fetches itself, and waits for without a reason."""
+    if "OAuth token not set within" not in text:
+        return None
+    what = "AWS STS gives no token for sasl.oauthbearer.metadata.authentication.type aws_iam"
+    way_out = (
+        "check the AWS credentials with aws sts get-caller-identity, and region and audience in "
+        "sasl.oauthbearer.config; for Amazon MSK write sasl.mechanism: AWS_MSK_IAM instead"
+    )
+    return what, way_out
 
 
 def _explain_password(settings: ClientSettings, text: str) -> tuple[str, str] | None:

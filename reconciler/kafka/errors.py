@@ -69,6 +69,14 @@ class UntranslatableError(Exception):
     """A setting of librdkafka has no counterpart in the second client; says which."""
 
 
+class TokenError(OSError):
+    """No OAuth token is available. The message has the source and the reason, without secrets."""
+
+    def __init__(self, what: str, way_out: str = "check that the token endpoint answers") -> None:
+        self.way_out = way_out
+        super().__init__(what)
+
+
 def error_of(exception: BaseException) -> KafkaError:
     """Return the error that a client's exception carries."""
     if isinstance(exception, KafkaException) and isinstance(exception.args[0], KafkaError):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import ClusterError, Finding, LockHeldError, LockLostError, Severity
 from reconciler.kafka.connection import REQUEST_S, Connection
-from reconciler.kafka.errors import UntranslatableError
+from reconciler.kafka.errors import TokenError, UntranslatableError
 from reconciler.kafka.offered import read_unoffered, say_unoffered
 from reconciler.kafka.rights import missing_on_group
 from reconciler.kafka.second_client import NoAnswerError
@@ -248,6 +248,8 @@ def check_requests(connection: Connection) -> tuple[frozenset[KafkaRequest], lis
     try:
         unoffered = read_unoffered(connection)
     except UntranslatableError as error:
+        if any(note.rule == "lock-unavailable" for note in connection.entry.notes):
+            return frozenset(), []  # validate said so
         what = f"apply takes the lock of {name} with a second client: {error}"
         warning = Finding("lock-unavailable", what, WITHOUT[GROUP], severity=Severity.WARNING)
         return frozenset(), [warning]
@@ -269,7 +271,7 @@ def _name_locked(connection: Connection, group: str) -> str:
 def _open_client(connection: Connection, group: str) -> GroupClient:
     """Open a second client with the same settings to the live brokers."""
     from reconciler.kafka.group import GroupClient
-    from reconciler.kafka.second_client import TokenError, translate_settings
+    from reconciler.kafka.second_client import translate_settings
 
     what = f"asking for the brokers of {connection.entry.name}"
     nodes = connection.ask(
@@ -282,7 +284,7 @@ def _open_client(connection: Connection, group: str) -> GroupClient:
         raise ClusterError([Finding("lock-unavailable", what, WITHOUT[group])]) from None
     except TokenError as error:
         what = f"the lock of {_name_locked(connection, group)} is taken by a second client: {error}"
-        way_out = f"check that the token endpoint answers, then run it again; {WITHOUT[group]}"
+        way_out = f"{error.way_out}, then run it again; {WITHOUT[group]}"
         raise ClusterError([Finding("lock-unavailable", what, way_out)]) from error
 
 

@@ -17,19 +17,20 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from tempfile import NamedTemporaryFile
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from confluent_kafka import Node
 
 from reconciler.kafka.connection import PAUSES_S, REQUEST_S, Connection
-from reconciler.kafka.errors import UntranslatableError
+from reconciler.kafka.errors import TokenError, UntranslatableError
 from reconciler.kafka.probe import Trust
 from reconciler.kafka.settings import ClientSettings
 from reconciler.kafka.trace import trace_request
+from reconciler.spec.client_authentication import METADATA, find_unfollowed
 
 T = TypeVar("T")
 
@@ -175,6 +176,8 @@ def translate_settings(settings: ClientSettings, nodes: Sequence[Node]) -> dict[
     Errors: UntranslatableError for settings that only librdkafka supports; TokenError if there is
     no OAuth token.
     """
+    if unfollowed := find_unfollowed(settings.get):
+        raise UntranslatableError(unfollowed[1])
     protocol = settings.protocol
     properties: dict[str, Any] = {
         "bootstrap_servers": [f"{node.host}:{node.port}" for node in nodes],
@@ -186,21 +189,17 @@ def translate_settings(settings: ClientSettings, nodes: Sequence[Node]) -> dict[
     if protocol.endswith("SSL"):
         properties["ssl_context"] = _build_context(settings)
     if protocol.startswith("SASL"):
-        mechanism = properties["sasl_mechanism"] = settings.mechanism
+        mechanism = properties["sasl_mechanism"] = settings.sent_mechanism
         if mechanism == "OAUTHBEARER":
             properties["sasl_oauth_token_provider"] = make_provider(settings)
-        elif mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
+        else:
             properties["sasl_plain_username"] = settings.get("sasl.username")
             properties["sasl_plain_password"] = settings.get("sasl.password")
-        else:
-            raise UntranslatableError(f"sasl.mechanism {mechanism} is not supported there")
     return properties
 
 
 def _build_context(settings: ClientSettings) -> ssl.SSLContext:
     """Build Python's TLS settings from librdkafka's."""
-    if settings.get("ssl.keystore.location"):
-        raise UntranslatableError("ssl.keystore.location is not read there, PEM files are")
     try:
         context = settings.trust.build_context()
         password = settings.get("ssl.key.password") or None
@@ -225,35 +224,27 @@ def _build_context(settings: ClientSettings) -> ssl.SSLContext:
 TIMEOUT_S = 10.0
 REUSE_S = 10.0
 ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
-
-# librdkafka's other ways to get a token, and the one value that is supported here as well.
-_SUPPORTED = MappingProxyType(
-    {
-        "sasl.oauthbearer.grant.type": "client_credentials",
-        "sasl.oauthbearer.metadata.authentication.type": "none",
-    }
-)
+IMDS = "http://169.254.169.254/metadata/identity/oauth2/token"
+"""Where a virtual machine of Azure gets the tokens of its identity, as in librdkafka."""
 
 
-class TokenError(OSError):
-    """No OAuth token is available. The message has the source and the reason, without secrets."""
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An OAuth token. Printing it shows no secret. `lifetime_s`: None if its source says none."""
+
+    text: str = field(repr=False)
+    lifetime_s: float | None = None
 
 
 def make_provider(settings: ClientSettings) -> Any:
     """Make kafka-python's token provider, with its first token.
 
     kafka-python tries for half a minute to connect without one, and then reports that it timed out.
-    Errors: UntranslatableError naming the property that only librdkafka takes; TokenError.
+    Errors: UntranslatableError if only librdkafka could have one; TokenError.
     """
     from kafka.net.sasl.oauth import AbstractTokenProvider
 
-    if _is_oidc(settings):
-        for name, supported in _SUPPORTED.items():
-            value = settings.get(name, supported)
-            if value != supported:
-                what = f"{name} {value} is not supported there, only {supported}"
-                raise UntranslatableError(what)
-    elif settings.get("enable.sasl.oauthbearer.unsecure.jwt") != "true":
+    if settings.tokens is None and not _is_oidc(settings) and not settings.makes_unsigned_tokens:
         raise UntranslatableError("OAUTHBEARER works there with sasl.oauthbearer.method oidc only")
 
     # In a function, because its base class is imported here only.
@@ -267,13 +258,16 @@ def make_provider(settings: ClientSettings) -> Any:
         def token(self) -> str:
             """Return a token."""
             # Fetching holds up the client's thread, and it may connect to a hundred brokers.
-            if time.monotonic() > self._fetched_at + REUSE_S:
+            if time.monotonic() > self._until:
                 self._fetch()
             return self._token
 
         def _fetch(self) -> None:
-            self._token = fetch_token(settings)
-            self._fetched_at = time.monotonic()
+            token = fetch_token(settings)
+            self._token = token.text
+            # Half of its life is left: brokers close a connection when its token expires.
+            lifetime_s = REUSE_S if token.lifetime_s is None else token.lifetime_s / 2
+            self._until = time.monotonic() + min(REUSE_S, lifetime_s)
 
         def extensions(self) -> dict[str, str]:
             """Return the extensions that are sent with the token."""
@@ -282,16 +276,21 @@ def make_provider(settings: ClientSettings) -> Any:
     return TokenProvider()
 
 
-def fetch_token(settings: ClientSettings) -> str:
+def fetch_token(settings: ClientSettings) -> Token:
     """Fetch an OAuth token as librdkafka would. Errors: TokenError."""
+    if settings.tokens is not None:
+        text, expires_s = settings.tokens.fetch()
+        return Token(text, expires_s - time.time())
     if not _is_oidc(settings):
         return _sign_nothing(settings.get("sasl.oauthbearer.config"))
+    from_imds = settings.get(METADATA).lower() == "azure_imds"
+    endpoint = settings.get(ENDPOINT, IMDS if from_imds else "")
     try:
-        return _fetch_by_credentials(settings)
+        fetch = _fetch_from_imds if from_imds else _fetch_by_credentials
+        return fetch(settings, endpoint)
     except (OSError, ValueError, KeyError, TypeError) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
-        endpoint = settings.get(ENDPOINT)
         reason = f"{type(error).__name__}: {error}"
         raise TokenError(f"no OAuth token comes from {endpoint}: {reason}") from error
 
@@ -306,7 +305,7 @@ def read_extensions(settings: ClientSettings) -> dict[str, str]:
 
 
 def _is_oidc(settings: ClientSettings) -> bool:
-    return settings.get("sasl.oauthbearer.method") == "oidc"
+    return settings.get("sasl.oauthbearer.method").lower() == "oidc"
 
 
 def _read_pairs(parts: Iterable[str]) -> dict[str, str]:
@@ -314,7 +313,15 @@ def _read_pairs(parts: Iterable[str]) -> dict[str, str]:
     return {name.strip(): text.strip() for name, _, text in pairs}
 
 
-def _fetch_by_credentials(settings: ClientSettings) -> str:
+def _fetch_from_imds(settings: ClientSettings, endpoint: str) -> Token:
+    """Ask for the token of a managed identity; `query` says whose, and for what."""
+    query = _read_pairs(settings.get("sasl.oauthbearer.config").split(",")).get("query", "")
+    if query:
+        endpoint += ("&" if "?" in endpoint else "?") + query
+    return _ask_for_token(settings, endpoint, {"Metadata": "true"})
+
+
+def _fetch_by_credentials(settings: ClientSettings, endpoint: str) -> Token:
     """Ask the endpoint by the client credentials grant (RFC 6749 section 4.4)."""
     prefix = "sasl.oauthbearer.client."
     name = settings.get(prefix + "id") or settings.get(prefix + "credentials.client.id")
@@ -322,24 +329,33 @@ def _fetch_by_credentials(settings: ClientSettings) -> str:
     form = {"grant_type": "client_credentials"}
     if scope := settings.get("sasl.oauthbearer.scope"):
         form["scope"] = scope
-    endpoint = settings.get(ENDPOINT)
-    if not endpoint.startswith(("https://", "http://")):
-        raise ValueError("this is not a web address")
     credentials = base64.b64encode(f"{name}:{secret}".encode()).decode()
-    request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
-        endpoint,
-        data=urllib.parse.urlencode(form).encode(),
-        headers={"Authorization": f"Basic {credentials}"},
-    )
+    headers = {"Authorization": f"Basic {credentials}"}
+    return _ask_for_token(settings, endpoint, headers, form)
+
+
+def _ask_for_token(
+    settings: ClientSettings,
+    address: str,
+    headers: Mapping[str, str],
+    form: Mapping[str, str] | None = None,
+) -> Token:
+    """Ask an endpoint by GET, or by POST with a form."""
+    if not address.startswith(("https://", "http://")):
+        raise ValueError("this is not a web address")
+    body = None if form is None else urllib.parse.urlencode(form).encode()
+    request = urllib.request.Request(address, body, dict(headers))  # noqa: S310 - checked above
     trust = Trust(settings.get("https.ca.location"), settings.get("https.ca.pem"))
     context = trust.build_context()
     with urllib.request.urlopen(  # noqa: S310
         request, timeout=TIMEOUT_S, context=context
     ) as answer:
-        return str(json.load(answer)["access_token"])
+        told = json.load(answer)
+    lifetime = told.get("expires_in")  # a number, and a text on Azure
+    return Token(str(told["access_token"]), None if lifetime is None else float(lifetime))
 
 
-def _sign_nothing(config: str) -> str:
+def _sign_nothing(config: str) -> Token:
     """Make the unsigned token of development clusters (RFC 7515 appendix A.5)."""
     fields = _read_pairs(config.split())
     now = int(time.time())
@@ -353,4 +369,4 @@ def _sign_nothing(config: str) -> str:
         claims[fields.get("scopeClaimName", "scope")] = scope.split(",")
     parts = ({"alg": "none"}, claims)
     encoded = (base64.urlsafe_b64encode(json.dumps(p).encode()).rstrip(b"=") for p in parts)
-    return ".".join((*(part.decode() for part in encoded), ""))
+    return Token(".".join((*(part.decode() for part in encoded), "")), lifetime)

@@ -12,8 +12,10 @@ from confluent_kafka import Consumer, KafkaError, Producer, ThrottleEvent
 from confluent_kafka.admin import AdminClient
 
 from reconciler.errors import ClusterError, Finding, Location, keep_secret
+from reconciler.kafka.errors import TokenError
+from reconciler.kafka.msk import MskTokens
 from reconciler.kafka.probe import Trust
-from reconciler.kafka.trace import follow_log, list_log_properties
+from reconciler.kafka.trace import list_log_properties, poll_aside
 from reconciler.spec.client import (
     MalformedReferenceError,
     SecretKind,
@@ -21,7 +23,9 @@ from reconciler.spec.client import (
     check_ports,
     parse_references,
 )
-from reconciler.spec.client_properties import SECRET_PROPERTIES
+from reconciler.spec.client_authentication import RULE as AUTHENTICATION
+from reconciler.spec.client_authentication import find_region, read_mechanism
+from reconciler.spec.client_properties import AWS, MSK_IAM, SECRET_PROPERTIES
 from reconciler.spec.entry import ClusterEntry
 
 # Quiet, because findings say what matters; `debug` with `log_level` in clusters.yaml wins.
@@ -30,6 +34,8 @@ _DEFAULTS = {"client.id": "reconciler", "log_level": "0"}
 STATISTICS_MS = 300
 
 _SERVERS = ("bootstrap.servers", "metadata.broker.list")
+_OURS = frozenset({*AWS, "sasl.mechanism", "sasl.mechanisms"})
+"""What librdkafka does not get, or not as it is written, with AWS_MSK_IAM."""
 
 
 def _ignore(_: object) -> None:
@@ -42,9 +48,27 @@ class ClientSettings:
     `overridden`: the servers are not those of clusters.yaml, so no finding refers to it.
     """
 
-    def __init__(self, properties: Mapping[str, str], *, overridden: bool = False) -> None:
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        *,
+        overridden: bool = False,
+        where: Location | None = None,
+        tokens: MskTokens | None = None,
+    ) -> None:
         self._properties = dict(properties)
         self.overridden = overridden
+        self.where = where
+        self.tokens = tokens
+        """The source of tokens for AWS_MSK_IAM; None for any other mechanism."""
+        if tokens is None and self.mechanism == MSK_IAM:
+            self.tokens = MskTokens(
+                self.get("aws.region") or find_region(",".join(self.servers)),
+                profile=self.get("aws.profile"),
+                role=self.get("aws.role.arn"),
+                session_name=self.get("aws.role.session.name"),
+                external_id=self.get("aws.role.external.id"),
+            )
 
     def __repr__(self) -> str:
         return f"ClientSettings({', '.join(sorted(self._properties))})"
@@ -67,13 +91,23 @@ class ClientSettings:
 
     @property
     def mechanism(self) -> str:
-        """The SASL mechanism; librdkafka's default if none is written."""
-        return self.get("sasl.mechanisms") or self.get("sasl.mechanism", "GSSAPI")
+        """The SASL mechanism of clusters.yaml; librdkafka's default if none is written."""
+        return read_mechanism(self.get)
+
+    @property
+    def sent_mechanism(self) -> str:
+        """The SASL mechanism that brokers are asked for."""
+        return "OAUTHBEARER" if self.mechanism == MSK_IAM else self.mechanism
 
     @property
     def trust(self) -> Trust:
         """The trusted certificate authorities."""
         return Trust(self.get("ssl.ca.location"), self.get("ssl.ca.pem"))
+
+    @property
+    def makes_unsigned_tokens(self) -> bool:
+        """Whether librdkafka makes the tokens, unsigned; it does so when it is polled."""
+        return self.get("enable.sasl.oauthbearer.unsecure.jwt").lower() in ("true", "t", "1")
 
     def get(self, name: str, default: str = "") -> str:
         """Return one property as the client gets it, including secrets."""
@@ -82,7 +116,30 @@ class ClientSettings:
     def start_at(self, servers: str) -> ClientSettings:
         """Return the same settings for a client that starts at other brokers."""
         kept = {name: value for name, value in self._properties.items() if name not in _SERVERS}
-        return ClientSettings({**kept, "bootstrap.servers": servers}, overridden=self.overridden)
+        return ClientSettings(
+            {**kept, "bootstrap.servers": servers},
+            overridden=self.overridden,
+            where=self.where,
+            tokens=self.tokens,
+        )
+
+    def _spell(self) -> dict[str, Any]:
+        """Return all properties in clear text, as librdkafka takes them.
+
+        Errors: ClusterError if there is no token.
+        """
+        if self.tokens is None:
+            return dict(self._properties)
+        # The first token comes before the client: one that lacks it waits ten seconds, and then
+        # does not say why.
+        try:
+            self.tokens.fetch()
+        except TokenError as error:
+            finding = Finding("connect-token", str(error), error.way_out, self.where)
+            raise ClusterError([finding]) from None
+        kept = {name: value for name, value in self._properties.items() if name not in _OURS}
+        # confluent-kafka asks for each further token in a thread of the client's own.
+        return {**kept, "sasl.mechanism": self.sent_mechanism, "oauth_cb": self.tokens.fetch}
 
     def build_client(
         self,
@@ -99,15 +156,16 @@ class ClientSettings:
         `watch` gets the client's statistics as JSON, several times a second. They pile up in the
         client between two polls, so it is for clients that are soon closed.
         Errors: for properties that the client does not take, KafkaException, ValueError or
-        TypeError; ImportError if they need a library that is not installed.
+        TypeError; ImportError if they need a library that is not installed;
+        ClusterError if there is no token.
         """
         ours: dict[str, Any] = {"error_cb": observe, "throttle_cb": throttled}
         if watch is not None:
             ours |= {"stats_cb": watch, "statistics.interval.ms": STATISTICS_MS}
         traced = list_log_properties()
-        client = _Client({**self._properties, **ours, **traced})
-        if traced:
-            follow_log(client)
+        client = _Client({**self._spell(), **ours, **traced})
+        if traced or self.makes_unsigned_tokens:
+            poll_aside(client)
         return client
 
     def build_producer(self, **properties: object) -> Producer:
@@ -116,12 +174,12 @@ class ClientSettings:
         Errors: as `build_client`.
         """
         ours = {name.replace("_", "."): value for name, value in properties.items()}
-        return Producer({**self._properties, **ours, "error_cb": _ignore})
+        return Producer({**self._spell(), **ours, "error_cb": _ignore})
 
     def build_consumer(self, **properties: object) -> Consumer:
         """Pass all properties in clear text to a consumer; see `build_producer`."""
         ours = {name.replace("_", "."): value for name, value in properties.items()}
-        return Consumer({**self._properties, **ours, "error_cb": _ignore})
+        return Consumer({**self._spell(), **ours, "error_cb": _ignore})
 
 
 class _Client(AdminClient):
@@ -162,11 +220,17 @@ def resolve_settings(
         if _holds_bytes(bootstrap_servers):
             what = "--bootstrap-servers is not UTF-8 text"
             findings.append(Finding("connect-address", what, "write host:port as text"))
-    settings = ClientSettings(properties, overridden=bootstrap_servers is not None)
+    overridden = bootstrap_servers is not None
+    settings = ClientSettings(properties, overridden=overridden, where=entry.location)
     if not settings.servers and not findings:  # a reference that fails may be the address
         what = f"{entry.name} has no bootstrap servers"
         way_out = "write client.bootstrap.servers in clusters.yaml, or give --bootstrap-servers"
         findings.append(Finding("connect-address", what, way_out, entry.location))
+    # validate found this only if the addresses are those of clusters.yaml.
+    if settings.servers and settings.tokens is not None and not settings.tokens.region:
+        what = f"{MSK_IAM} needs the AWS region of the cluster, and its addresses name none"
+        way_out = "write aws.region: eu-west-1, or whichever it is"
+        findings.append(Finding(AUTHENTICATION, what, way_out, entry.location))
     if findings:
         raise ClusterError(findings)
     return settings

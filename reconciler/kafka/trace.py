@@ -42,8 +42,8 @@ def list_log_properties() -> dict[str, Any]:
     return {"logger": LOG, "debug": "broker,protocol", "log_level": "7"}
 
 
-def follow_log(client: Any) -> None:
-    """Write what a client logs while it lives. It hands its lines over when it is polled."""
+def poll_aside(client: Any) -> None:
+    """Poll a client in a thread while it lives, for its log and its tokens."""
     held = ref(client)
 
     def follow() -> None:

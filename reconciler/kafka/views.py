@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException, Node
 from reconciler.errors import ClusterError, keep_interrupts
 from reconciler.kafka.configs import TopicConfigs, read_configs
 from reconciler.kafka.connection import REQUEST_S, Connection
-from reconciler.kafka.errors import UntranslatableError
+from reconciler.kafka.errors import TokenError, UntranslatableError
 from reconciler.kafka.metadata import BrokerClient, ClientForAll, ClientPerBroker
 from reconciler.model.cluster import Assignment, TopicState
 from reconciler.side_by_side import run_side_by_side
@@ -55,7 +55,7 @@ class Views:
 
     @keep_interrupts()
     def _open(self, nodes: Sequence[Node]) -> BrokerClient:
-        from reconciler.kafka.second_client import TokenError, translate_settings
+        from reconciler.kafka.second_client import translate_settings
 
         with self._lock:
             if self._client is None:

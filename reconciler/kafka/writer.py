@@ -318,7 +318,7 @@ def write_audit_record(connection: Connection, topic: str, key: str, record: str
             )
             producer.produce(topic, record, key, on_delivery=lambda error, _: answers.append(error))
             producer.flush(PATIENCE_S + 1)  # longer than the record's own timeout, which answers
-        except (KafkaException, BufferError) as error:
+        except (KafkaException, BufferError, ClusterError) as error:
             answers.append(error_of(error))
         over.put(None)
 

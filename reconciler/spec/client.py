@@ -1,4 +1,4 @@
-"""Client properties of a cluster: librdkafka's names, and secrets by reference only.
+"""Client properties of a cluster: librdkafka's names and `aws.*`, and secrets by reference only.
 
 A pull request that changes the estate must not be able to run a command, or to move a secret to a
 place where it is shown.
@@ -13,6 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from reconciler.errors import Finding, Location
+from reconciler.spec.client_authentication import check_authentication
 from reconciler.spec.client_properties import (
     MOST_PORT,
     PROPERTIES,
@@ -110,8 +111,10 @@ _WITH_A_USER = re.compile(r"(?:^|,)\s*(?:\w+://)?[^/?#,]*@")
 # Properties of the Java client, and their equivalents in librdkafka.
 _JAVA = MappingProxyType(
     {
-        "sasl.jaas.config": "write sasl.username and sasl.password",
-        "sasl.client.callback.handler.class": "write sasl.oauthbearer.method",
+        "sasl.jaas.config": "write sasl.username and sasl.password, or aws.profile and "
+        "aws.role.arn for Amazon MSK",
+        "sasl.client.callback.handler.class": "write sasl.oauthbearer.method, or sasl.mechanism "
+        "AWS_MSK_IAM alone for Amazon MSK",
         "sasl.login.callback.handler.class": "write sasl.oauthbearer.method",
         "ssl.truststore.location": "write ssl.ca.location, a PEM file",
         "ssl.truststore.password": "write ssl.ca.location, a PEM file without a password",
@@ -136,6 +139,8 @@ def read_client(value: YamlValue) -> Mapping[str, str]:
     findings = [
         finding for key, item in written.entries() for finding in _check_property(key, item)
     ]
+    # Together only where each is right by itself: the second finding would follow from the first.
+    findings = findings or check_authentication(written)
     if findings:
         raise FieldError(findings)
     return MappingProxyType({str(key): str(item) for key, item in written.items()})
@@ -215,6 +220,7 @@ def _refuse_unknown(key: YamlText) -> Finding:
     if key in _JAVA:
         what = f"{quote(key)} is a property of the Java client"
         return Finding("client-property-unknown", what, _JAVA[key], key.where)
-    what = f"librdkafka knows no client property {quote(key)}"
+    owner = "reconciler" if key.startswith("aws.") else "librdkafka"
+    what = f"{owner} knows no client property {quote(key)}"
     way_out = suggest(key, PROPERTIES) or "remove it"
     return Finding("client-property-unknown", what, way_out, key.where)

@@ -1,8 +1,9 @@
 """The client properties that an admin client can use, each with its values.
 
-A test checks every name, number and word with librdkafka. Values that nobody can intend are refused
-as well: librdkafka reads 10s as 10 milliseconds. Each kind of values has a `schema` for editors,
-and `correct`, which returns what to write instead of a text, or "" if it is one of the values.
+A test checks every name, number and word of LIBRDKAFKA with librdkafka. Values that nobody can
+intend are refused as well: librdkafka reads 10s as 10 milliseconds. Each kind of values has a
+`schema` for editors, and `correct`, which returns what to write instead of a text, or "" if it is
+one of the values.
 """
 
 from __future__ import annotations
@@ -113,6 +114,21 @@ class Contexts:
         return f"the contexts are {', '.join(self.words)}" if wrong else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Texts of one form, without references. `example`: one of them."""
+
+    pattern: str
+    example: str
+
+    @property
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": self.pattern}
+
+    def correct(self, _key: str, value: str) -> str:
+        return "" if re.fullmatch(self.pattern, value) else f"write one such as {self.example}"
+
+
 def _read_amount(key: str, value: str) -> int | None:
     """Return what a value with a unit amounts to in the unit of its property."""
     parse = {"ms": parse_duration, "bytes": parse_size}.get(key.rpartition(".")[2])
@@ -130,7 +146,10 @@ LITERAL, REFERENCE, SECRET = Text(), Text(refers=True), Text(refers=True, is_sec
 """What a text may hold: properties that authenticate may refer to a secret. The value of any other
 property is shown in messages, or sent to other machines before they have proven who they are."""
 FLAG = Words(("true", "false"), also=("t", "f", "1", "0"))
-MECHANISM = Mechanism(("GSSAPI", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"))
+MSK_IAM = "AWS_MSK_IAM"
+"""The mechanism of Amazon MSK, by the name that it has for Java clients. It is ours: librdkafka has
+none of this name, and gets OAUTHBEARER with tokens that AWS's library signs."""
+MECHANISM = Mechanism((MSK_IAM, "GSSAPI", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"))
 CONTEXTS = Contexts(
     (
         *("generic", "broker", "topic", "metadata", "feature", "queue", "msg", "protocol", "cgrp"),
@@ -139,7 +158,9 @@ CONTEXTS = Contexts(
     )
 )
 
-PROPERTIES: Mapping[str, Text | Range | Words | Mechanism | Contexts] = MappingProxyType(
+Values = Text | Range | Words | Mechanism | Contexts | Form
+
+LIBRDKAFKA: Mapping[str, Values] = MappingProxyType(
     {
         "allow.auto.create.topics": FLAG,
         "api.version.fallback.ms": Range(0, 604_800_000),
@@ -239,6 +260,17 @@ PROPERTIES: Mapping[str, Text | Range | Words | Mechanism | Contexts] = MappingP
         "topic.metadata.refresh.sparse": FLAG,
     }
 )
+AWS: Mapping[str, Values] = MappingProxyType(
+    {
+        "aws.profile": REFERENCE,
+        "aws.region": Form(r"^[a-z]{2}(-[a-z]+)+-[0-9]{1,2}$", "eu-west-1"),
+        "aws.role.arn": REFERENCE,
+        "aws.role.external.id": REFERENCE,
+        "aws.role.session.name": REFERENCE,
+    }
+)
+"""Our own properties, with AWS_MSK_IAM only: whose credentials sign the tokens, and for where."""
+PROPERTIES: Mapping[str, Values] = MappingProxyType({**LIBRDKAFKA, **AWS})
 REFERENCES = frozenset(name for name, values in PROPERTIES.items() if values in (REFERENCE, SECRET))
 SECRET_PROPERTIES = frozenset(name for name, values in PROPERTIES.items() if values == SECRET)
 

@@ -10,6 +10,7 @@ from reconciler.errors import Finding, Location, Severity
 from reconciler.model.cluster import Guards
 from reconciler.policy.policy import Baseline, Bounds, lay_policy
 from reconciler.spec.baseline import WrittenExemption
+from reconciler.spec.client_authentication import note_unfollowed
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.entry import SANDBOX, ClusterEntry
 from reconciler.spec.forms import ClusterForm, ClustersDocument, make_move_policy, make_policy
@@ -69,7 +70,7 @@ def list_entries(
         guards = form.guards
         settings = table["clusters"][name]
         fields = {**shared, **_list_places(settings)}
-        entries[name] = ClusterEntry(
+        entry = ClusterEntry(
             name=name,
             location=places[name],
             cluster_id=form.cluster_id,
@@ -98,6 +99,8 @@ def list_entries(
             notes=(*_note_version(form.kafka_version), *_note_service(name, form, fields)),
             stages=tuple(tuple(map(str, stage)) for stage in document.stages),
         )
+        unfollowed = note_unfollowed(name, entry.client, entry.where)
+        entries[name] = replace(entry, notes=(*entry.notes, *unfollowed))
     return {name: _exempt(entry, exemptions) for name, entry in entries.items()}
 
 

@@ -395,7 +395,8 @@ class ClusterForm:
     )
     client: Mapping[str, str] = key(
         keys.CLIENT,
-        "Client properties of librdkafka; secrets as ${env:NAME} or ${file:/path}.",
+        "Client properties of librdkafka, and `aws.*` for Amazon MSK; "
+        "secrets as ${env:NAME} or ${file:/path}.",
         default={},
     )
     defaults: Layer = table(Layer, "Default values for the topics of this cluster.")

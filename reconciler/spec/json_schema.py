@@ -194,7 +194,8 @@ def _build_number(key: ConfigKey, dimension: Dimension | None) -> Schema:
 def _build_client() -> Schema:
     return {
         "type": "object",
-        "description": "Properties of librdkafka; secrets as ${env:NAME} or ${file:/path}.",
+        "description": "Properties of librdkafka, and aws.* for Amazon MSK; "
+        "secrets as ${env:NAME} or ${file:/path}.",
         "properties": {name: values.schema for name, values in sorted(PROPERTIES.items())},
         "additionalProperties": False,
     }

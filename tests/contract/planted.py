@@ -12,13 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.spec.client_properties import REFERENCES
+from reconciler.spec.client_properties import LIBRDKAFKA, REFERENCES
 
 if TYPE_CHECKING:
     from security import Secured
 
 MARK = "pl4nted"
-NAMES = sorted(REFERENCES)
+NAMES = sorted(REFERENCES & LIBRDKAFKA.keys())
 VARIABLES = {name: f"PLANTED_{number}" for number, name in enumerate(NAMES)}
 ENVIRONMENT = {
     variable: f"{MARK}-{number:02}-S3cret" for number, variable in enumerate(VARIABLES.values())

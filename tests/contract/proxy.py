@@ -175,7 +175,11 @@ class FailingNetwork:
                 except OSError:  # the broker is down: so is its proxy
                     _shut(client)
                     continue
-                _Link(self, client, broker).start()
+                self.link(client, broker)
+
+    def link(self, client: socket.socket, broker: socket.socket) -> None:
+        """Pass on what one client sends and gets."""
+        _Link(self, client, broker).start()
 
     def _keep(self, each: socket.socket) -> socket.socket:
         with self._lock:

@@ -158,6 +158,8 @@ def broker_properties(directory: Path, issuer: TokenIssuer) -> dict[str, str]:
         "listener.name.oauth.oauthbearer.sasl.jaas.config": (
             f'{oauth} unsecuredLoginStringClaim_sub="broker";'
         ),
+        # A session ends with its token, so that clients have to authenticate again (KIP-368).
+        "listener.name.oauth.oauthbearer.connections.max.reauth.ms": "3600000",
         "listener.name.oidc.sasl.enabled.mechanisms": "OAUTHBEARER",
         "listener.name.oidc.oauthbearer.sasl.jaas.config": f"{oauth};",
         "listener.name.oidc.oauthbearer.sasl.server.callback.handler.class": (

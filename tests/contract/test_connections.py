@@ -23,10 +23,11 @@ from proxy import Loss, failing_network
 from reconciler.errors import ClusterError, Finding
 from reconciler.kafka import connection, probe, second_client
 from reconciler.kafka.connection import PATIENCE_S, connect
+from reconciler.kafka.errors import TokenError
 from reconciler.kafka.lock import Holder, hold_lock
 from reconciler.kafka.metadata import ClientForAll, ClientPerBroker
 from reconciler.kafka.reader import KafkaReader
-from reconciler.kafka.second_client import TokenError, translate_settings
+from reconciler.kafka.second_client import translate_settings
 from reconciler.kafka.second_look import read_reassignments
 from reconciler.kafka.views import Views
 from reconciler.spec.entry import ClusterEntry

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -267,7 +268,8 @@ class TestTokensOfAws:
         (said,) = self.refuse(sasl_oauthbearer_method="oidc")
         assert "'sasl.oauthbearer.config' is missing or empty" in said
 
-    def test_a_library_that_is_missing_is_named(self) -> None:
+    def test_a_library_that_is_missing_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "boto3", None)
         config = "region=eu-west-1,audience=https://broker.invalid"
         oidc = {"sasl_oauthbearer_method": "oidc", "sasl_oauthbearer_config": config}
         assert self.refuse(**oidc) == [

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from reconciler.kafka.errors import UntranslatableError
-from reconciler.kafka.second_client import make_provider, read_extensions
+from reconciler.kafka.second_client import make_provider, read_extensions, translate_settings
 from reconciler.kafka.settings import ClientSettings
 
+SASL = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
 OIDC = {"sasl.oauthbearer.method": "oidc"}
 UNSIGNED = {"enable.sasl.oauthbearer.unsecure.jwt": "true"}
 
@@ -19,12 +20,12 @@ UNSIGNED = {"enable.sasl.oauthbearer.unsecure.jwt": "true"}
             "sasl.oauthbearer.grant.type",
             "urn:ietf:params:oauth:grant-type:jwt-bearer",
         ),
-        ("sasl.oauthbearer.metadata.authentication.type", "azure_imds"),
+        ("sasl.oauthbearer.metadata.authentication.type", "aws_iam"),
     ],
 )
 def test_a_way_that_only_librdkafka_knows_is_refused_by_name(name: str, value: str) -> None:
     with pytest.raises(UntranslatableError, match=f"^{name} {value} is not supported there"):
-        make_provider(ClientSettings({**OIDC, name: value}))
+        translate_settings(ClientSettings({**SASL, **OIDC, name: value}), ())
 
 
 def test_a_method_of_the_teams_own_is_refused_by_name() -> None:

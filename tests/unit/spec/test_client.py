@@ -8,9 +8,12 @@ from confluent_kafka.admin import AdminClient
 
 from reconciler.spec.client import RUNS, read_client
 from reconciler.spec.client_properties import (
+    AWS,
     CONTEXTS,
     FLAG,
+    LIBRDKAFKA,
     MECHANISM,
+    MSK_IAM,
     PROPERTIES,
     REFERENCES,
     SECRET_PROPERTIES,
@@ -20,7 +23,13 @@ from reconciler.spec.client_properties import (
 from reconciler.spec.fields import FieldError
 from reconciler.spec.syntax import load_text
 
-FLAGS = sorted(name for name, values in PROPERTIES.items() if values is FLAG)
+MSK = f"""\
+bootstrap.servers: b-1.shop.a1b2c3.c4.kafka.eu-west-1.amazonaws.com:9098
+security.protocol: SASL_SSL
+sasl.mechanism: {MSK_IAM}
+"""
+ROLE = "aws.role.arn: arn:aws:iam::123456789012:role/topics\n"
+FLAGS = sorted(name for name, values in LIBRDKAFKA.items() if values is FLAG)
 RANGES = {name: values for name, values in PROPERTIES.items() if isinstance(values, Range)}
 WORDS = {
     name: values.words
@@ -49,7 +58,7 @@ def is_known(name: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", sorted(PROPERTIES))
+@pytest.mark.parametrize("name", sorted(LIBRDKAFKA))
 def test_librdkafka_knows_every_property(name: str) -> None:
     assert is_known(name)
 
@@ -110,7 +119,10 @@ def test_a_reference_goes_nowhere_but_to_authentication(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(REFERENCES))
 def test_a_reference_goes_to_authentication(name: str) -> None:
-    assert read(f"{name}: ${{env:X}}") == {name: "${env:X}"}
+    with_it = MSK * (name in AWS) + ROLE * name.startswith(
+        ("aws.role.external", "aws.role.session")
+    )
+    assert read(f"{with_it}{name}: ${{env:X}}")[name] == "${env:X}"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +184,9 @@ def test_a_context_of_debug_is_one_of_librdkafkas(context: str) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISM.words)
 def test_every_mechanism_is_read(mechanism: str) -> None:
-    assert read(f"sasl.mechanism: {mechanism}") == {"sasl.mechanism": mechanism}
+    protocol = {"security.protocol": "SASL_SSL"} if mechanism == MSK_IAM else {}
+    text = "".join(f"{name}: {value}\n" for name, value in protocol.items())
+    assert read(f"{text}sasl.mechanism: {mechanism}") == {**protocol, "sasl.mechanism": mechanism}
 
 
 @pytest.mark.parametrize(
