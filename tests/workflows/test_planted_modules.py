@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 PYTHON = """\
 #!/bin/sh
 # Python, which writes down the environment of each installation: its own and that of the shells
-# above it. A new venv has what pip would download, so that pip only looks, and builds our package.
+# above it, in one piece, since two jobs may install at once. A new venv has what pip would
+# download, so that pip only looks, and builds our package.
 for last; do :; done
 case " $* " in *" -m venv "*)
   above=$(cut -d " " -f 4 /proc/$PPID/stat)
   for process in $$ $PPID $above; do
     echo "# $process" && tr '\\0' '\\n' < /proc/$process/environ
-  done >> {environments}
+  done > {environments}.$$
+  cat {environments}.$$ >> {environments}
   {python} "$@" --without-pip || exit
   exec cp --archive --link --force {seed}/. "$last"
 esac
