@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from written import Written
 
 PAGE = (ROOT / "docs" / "ci.md").read_text()
+Clusters = Mapping[str, Cluster]
 BOTH = ("staging", "prod-eu")
 EXAMPLE = "topics/example.yaml"
 
@@ -40,10 +41,10 @@ def read_blocks(heading: str, kind: str) -> list[str]:
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    """One cluster, which both names of the page stand for: the second finds nothing to do."""
-    with start_authorized() as cluster:
-        yield cluster
+def clusters() -> Iterator[Clusters]:
+    """The two clusters of the page, by name."""
+    with start_authorized() as staging, start_authorized() as prod:
+        yield dict(zip(BOTH, (staging, prod), strict=True))
 
 
 @pytest.fixture
@@ -59,20 +60,23 @@ def clone(tmp_path: Path) -> Clone:
     return clone
 
 
-def write(clone: Clone, heading: str, cluster: Cluster, environment: dict[str, str]) -> None:
+def write(clone: Clone, heading: str, clusters: Clusters, environment: dict[str, str]) -> None:
     """Run the first command of a set-up, and commit what it wrote but the first topic.
 
-    Both names are one cluster here, whose client is not that of the page.
+    The clients of the two clusters are not those of the page.
     """
     command, *_ = read_blocks(heading, "sh")
     script = ["/bin/bash", "-eu", "-c", command]
     subprocess.run(script, cwd=clone.directory, env=environment, check=True)
-    clusters = clone.directory / "topics" / "clusters.yaml"
-    text = clusters.read_text()
-    for key, value in describe_client(cluster).items():
-        text, found = re.subn(f"{re.escape(key)}: .*", f'{key}: "{value}"', text)
-        assert found == len(BOTH), key
-    clusters.write_text(text)
+    path = clone.directory / "topics" / "clusters.yaml"
+    head, *parts = re.split(rf"(?m)^(?=  (?:{'|'.join(BOTH)}):)", path.read_text())
+    for number, name in enumerate(BOTH):
+        assert parts[number].startswith(f"  {name}:")
+        for key, value in describe_client(clusters[name]).items():
+            line = f'{key}: "{value}"'
+            parts[number], found = re.subn(f"{re.escape(key)}: .*", line, parts[number])
+            assert found == 1, key
+    path.write_text("".join([head, *parts]))
     (clone.directory / EXAMPLE).rename(clone.directory.parent / "example.yaml")
     drop_queues(clone.directory)
     clone.commit()
@@ -80,11 +84,11 @@ def write(clone: Clone, heading: str, cluster: Cluster, environment: dict[str, s
 
 
 def set_up_github(
-    clone: Clone, host: GitHubHost, program: str, cluster: Cluster, environment: dict[str, str]
+    clone: Clone, host: GitHubHost, program: str, clusters: Clusters, environment: dict[str, str]
 ) -> OnGitHub:
     heading = "Set up GitHub in ten minutes"
     _, committing, creating, listing = read_blocks(heading, "sh")
-    write(clone, heading, cluster, environment)
+    write(clone, heading, clusters, environment)
     assert f"git add --all ':!{EXAMPLE}'" in committing
     assert re.findall(r"in (.*); do$", creating, re.MULTILINE)[0].split() == [
         name for cluster in BOTH for name in (f"{cluster}-plan", cluster)
@@ -97,9 +101,9 @@ def set_up_github(
 
 
 def set_up_gitlab(
-    clone: Clone, host: GitLabHost, program: str, cluster: Cluster, environment: dict[str, str]
+    clone: Clone, host: GitLabHost, program: str, clusters: Clusters, environment: dict[str, str]
 ) -> OnGitLab:
-    write(clone, "Set up GitLab in ten minutes", cluster, environment)
+    write(clone, "Set up GitLab in ten minutes", clusters, environment)
     pipeline = clone.directory / ".gitlab-ci.yml"
     written = pipeline.read_text()
     local = GitLabLocal(program, clone, host, environment)
@@ -121,24 +125,24 @@ def host(request: pytest.FixtureRequest) -> Iterator[CodeHost]:
 def pipelines(
     clone: Clone,
     host: CodeHost,
-    cluster: Cluster,
+    clusters: Clusters,
     environment: dict[str, str],
     find_tool: Callable[[str], str],
 ) -> Pipelines:
     if isinstance(host, GitHubHost):
-        return set_up_github(clone, host, find_tool("act"), cluster, environment)
+        return set_up_github(clone, host, find_tool("act"), clusters, environment)
     assert isinstance(host, GitLabHost)
     find_tool("rsync")
-    return set_up_gitlab(clone, host, find_tool("gitlab-ci-local"), cluster, environment)
+    return set_up_gitlab(clone, host, find_tool("gitlab-ci-local"), clusters, environment)
 
 
 def test_whoever_follows_the_page_plans_and_applies_a_topic(
-    clone: Clone, host: CodeHost, pipelines: Pipelines, cluster: Cluster, written: Written
+    clone: Clone, host: CodeHost, pipelines: Pipelines, clusters: Clusters, written: Written
 ) -> None:
     """The check of the accounts, the first request, its merge, and the night after it."""
     checked = pipelines.night()
     assert checked.code == 0, checked.text
-    assert cluster.cluster_id in checked.text
+    assert all(cluster.cluster_id in checked.text for cluster in clusters.values())
     assert host.issues == {}
 
     (topic,) = read_blocks("Set up GitHub in ten minutes", "yaml")
@@ -159,9 +163,11 @@ def test_whoever_follows_the_page_plans_and_applies_a_topic(
     request.merged_as = clone.git("rev-parse", "HEAD")
     merged = pipelines.push()
     assert merged.code == 0, merged.text
-    assert "### Kafka apply on `staging`: done" in request.comments[2]["body"]
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-    assert len(admin.list_topics(timeout=15).topics["example.events"].partitions) == 3
+    bodies = [note["body"] for note in request.comments]
+    for name, cluster in clusters.items():
+        assert any(f"### Kafka apply on `{name}`: done" in body for body in bodies), bodies
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+        assert len(admin.list_topics(timeout=15).topics["example.events"].partitions) == 3
 
     pipelines.publish()
     night = pipelines.night()
