@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from kafka.protocol.api_header import RequestHeader, ResponseClassRegistry
 from kafka.protocol.data_container import DataContainer
 
 METADATA = 3
+API_VERSIONS = 18
 CREATE_TOPICS = 19
 DELETE_TOPICS = 20
 CREATE_PARTITIONS = 37
@@ -32,6 +33,7 @@ _CHANGES: dict[int, Any] = {
     CREATE_PARTITIONS: CreatePartitionsRequest,
     ALTER_CONFIGS: IncrementalAlterConfigsRequest,
 }
+_NUMBER = 4
 _FIRST_GROUP = 4 + 1 + 4 + 1  # number, no tags, throttle time, count of groups
 
 
@@ -72,6 +74,46 @@ def drop_assignment(api: int, version: int, request: bytes) -> bytes:
         topic.assignments = [] if api == CREATE_TOPICS else None
     encoded: bytes = decoded.encode(header=True)
     return encoded
+
+
+def limit_versions(version: int, answer: bytes, newest: Mapping[int, int]) -> bytes:
+    """Have an answer to ApiVersions offer requests up to a version only, those below 0 not at all.
+
+    Its header has no tags whatever the version (KIP-511), and each entry has them from version 3
+    on. An answer with an error offers nothing.
+    """
+    body = answer[_NUMBER:]
+    if body[:2] != b"\0\0":
+        return answer
+    flexible = version >= 3
+    count, at = _read_varint(body, 2) if flexible else (struct.unpack_from(">i", body, 2)[0], 6)
+    entries = []
+    for _ in range(count - flexible):
+        api, least, most = struct.unpack_from(">hhh", body, at)
+        at += 6 + flexible  # no entry has had tags so far
+        if (most := min(most, newest.get(api, most))) >= least:
+            entries.append(struct.pack(">hhh", api, least, most) + b"\0" * flexible)
+    counted = _write_varint(len(entries) + 1) if flexible else struct.pack(">i", len(entries))
+    return answer[: _NUMBER + 2] + counted + b"".join(entries) + body[at:]
+
+
+def _read_varint(body: bytes, at: int) -> tuple[int, int]:
+    """Return an unsigned number of variable length, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = body[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def _write_varint(value: int) -> bytes:
+    encoded = b""
+    while value >= 0x80:
+        encoded += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return encoded + bytes([value])
 
 
 def make_harmless(api: int, version: int, request: bytes) -> bytes:

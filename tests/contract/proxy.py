@@ -1,6 +1,7 @@
 """A network that fails: TCP proxies before real brokers, for chosen requests.
 
-It loses a request or its answer, or answers with an error code of its own. All other frames are
+It loses a request or its answer, answers with an error code of its own, or offers no requests of a
+kind. All other frames are
 passed on as they are, but for the brokers' own addresses in answers, which become the proxies', so
 that a client which starts at a proxy stays with them.
 """
@@ -19,11 +20,13 @@ from functools import partial
 
 from answers import (  # noqa: F401 - what tests lose
     ALTER_CONFIGS,
+    API_VERSIONS,
     CREATE_PARTITIONS,
     CREATE_TOPICS,
     DELETE_TOPICS,
     drop_assignment,
     has_assignment,
+    limit_versions,
     make_harmless,
     put_error,
 )
@@ -31,7 +34,6 @@ from answers import (  # noqa: F401 - what tests lose
 from reconciler.sandbox.cluster import Cluster
 
 _LARGEST = 100 << 20
-UNKNOWN_APIS = 10_000
 EVERY = 1_000_000
 NO_ASSIGNMENT = 39  # INVALID_REPLICA_ASSIGNMENT
 NO_REQUEST = 42  # INVALID_REQUEST
@@ -95,6 +97,7 @@ class FailingNetwork:
     def __init__(self, cluster: Cluster, listener: str = "PLAINTEXT") -> None:
         self._faults: dict[int, Fault] = {}
         self.kinds: set[int] = set()
+        self._newest: dict[int, int] = {}
         self._lock = threading.Lock()
         self._sockets: set[socket.socket] = set()
         self._replaced: dict[bytes, bytes] = {}
@@ -139,11 +142,16 @@ class FailingNetwork:
         self._replaced = {right: wrong for right in self._replaced if len(right) == len(wrong)}
         assert self._replaced, f"the host has {len('127.0.0.1')} characters"
 
-    def hide(self, api: int, versions: tuple[int, int]) -> None:
-        """Have brokers offer no requests of a kind; `versions`: the oldest and newest of it."""
-        # In its place, they offer one that does not exist.
-        offered = struct.pack(">hhh", api, *versions)
-        self._replaced[offered] = struct.pack(">hhh", api + UNKNOWN_APIS, *versions)
+    def offer(self, api: int, newest: int = -1) -> None:
+        """Have brokers offer a kind of requests up to a version; without one, none of it.
+
+        As a service does that lacks it: its connection ends if such a request comes all the same.
+        """
+        self._newest[api] = min(newest, self._newest.get(api, newest))
+
+    def lacks(self, api: int, version: int) -> bool:
+        """Return whether brokers offer no such request."""
+        return version > self._newest.get(api, version)
 
     def heal(self) -> None:
         """Let all requests pass, and forget which kinds there were."""
@@ -200,8 +208,12 @@ class FailingNetwork:
             self._faults[fault.api] = fault
         return fault
 
+    def limit(self, version: int, answer: bytes) -> bytes:
+        """Leave out of an answer to ApiVersions what is not offered."""
+        return limit_versions(version, answer, self._newest)
+
     def rewrite(self, answer: bytes) -> bytes:
-        """Put the proxies' addresses in the place of the brokers', and hide what is hidden."""
+        """Put the proxies' addresses in the place of the brokers'."""
         time.sleep(self.delay_s)
         for old, new in self._replaced.items():
             answer = answer.replace(old, new)
@@ -218,6 +230,7 @@ class _Link:
         self.client = client
         self.broker = broker
         self.lost: dict[int, tuple[Fault, int]] = {}
+        self.asked: dict[int, int] = {}
 
     def start(self) -> None:
         for pump in (self._pass_requests, self._pass_answers):
@@ -234,6 +247,10 @@ class _Link:
             frame = _read_frame(self.client)
             api, version, number = struct.unpack_from(">hhi", frame)
             fault = self.network.strike(api, version, frame)
+            if self.network.lacks(api, version):
+                return
+            if api == API_VERSIONS:
+                self.asked[number] = version
             if fault and fault.loss.is_before:
                 fault.struck.set()
                 if fault.loss.cuts:
@@ -250,7 +267,10 @@ class _Link:
     def _pass_answers(self) -> None:
         while True:
             frame = _read_frame(self.broker)
-            fault, version = self.lost.pop(struct.unpack_from(">i", frame)[0], (None, 0))
+            (number,) = struct.unpack_from(">i", frame)
+            if number in self.asked:
+                frame = self.network.limit(self.asked.pop(number), frame)
+            fault, version = self.lost.pop(number, (None, 0))
             if fault:
                 fault.struck.set()
                 if fault.loss.cuts:
