@@ -45,7 +45,7 @@ class Counting(FailingNetwork):
         self.connections = 0
         super().__init__(secured.cluster, listener)
 
-    def strike(self, api: int) -> None:
+    def strike(self, api: int, version: int, frame: bytes) -> None:
         self.counted[api] += 1
 
     def link(self, client: Any, broker: Any) -> None:
