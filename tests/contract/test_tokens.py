@@ -45,7 +45,7 @@ class Counting(FailingNetwork):
         self.connections = 0
         super().__init__(secured.cluster, listener)
 
-    def strike(self, api: int, version: int, frame: bytes) -> None:
+    def strike(self, api: int, version: int, frame: bytes) -> None:  # noqa: ARG002
         self.counted[api] += 1
 
     def link(self, client: Any, broker: Any) -> None:

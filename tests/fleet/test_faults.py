@@ -63,7 +63,7 @@ class GarblingNetwork(FailingNetwork):
 class HungNetwork(FailingNetwork):
     """Opens well; what topics are configured to is never told."""
 
-    def strike(self, api: int, version: int, frame: bytes) -> Fault | None:
+    def strike(self, api: int, version: int, frame: bytes) -> Fault | None:  # noqa: ARG002
         return Fault(api, Loss.SILENT_BEFORE) if api == DESCRIBE_CONFIGS else None
 
 

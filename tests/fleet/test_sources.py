@@ -142,7 +142,7 @@ class CountingNetwork(FailingNetwork):
         self.seen: Counter[int] = Counter()
         super().__init__(cluster)
 
-    def strike(self, api: int, version: int, frame: bytes) -> None:
+    def strike(self, api: int, version: int, frame: bytes) -> None:  # noqa: ARG002
         self.seen[api] += 1
 
 
