@@ -101,7 +101,7 @@ class Accounts:
     def clear(self) -> None:
         for acl in self.read():
             self.remove(acl)
-        wait_for(lambda: not self.read())
+        wait_for(lambda: not self.read(), 60)
 
     @staticmethod
     def _bind(acl: Acl) -> ACL:
