@@ -5,13 +5,17 @@ Each case names the page that states the fact, and when it was read.
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from reconciler.errors import SpecError
 from reconciler.spec.estate import Estate, parse_estate
+from reconciler.spec.services import suggest_service
 
+PAGE = (Path(__file__).parents[3] / "docs" / "services.md").read_text()
 AWS = "https://docs.aws.amazon.com/msk/latest/developerguide/"
 EXPRESS = f"{AWS}msk-configuration-express-read-write.html, 2026-11"
 SERVERLESS = f"{AWS}serverless-config.html, 2026-11"
@@ -132,3 +136,15 @@ def test_a_finding_is_said_once_for_all_clusters_of_a_service() -> None:
     with pytest.raises(SpecError) as refused:
         parse_estate(files, "topics")
     assert len(refused.value.findings) == 1
+
+
+def test_the_clusters_of_the_page_are_valid_and_of_the_services_that_their_addresses_suggest() -> (
+    None
+):
+    (page,) = re.findall(r"^```yaml\n(version: 1\n.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    topic = b"topic: a\npartitions: 3\n"
+    estate = parse_estate({"clusters.yaml": page.encode(), "a.yaml": topic}, "topics")
+    assert len(estate.declared) == 7
+    for name in estate.declared:
+        servers = estate.clusters[name].client["bootstrap.servers"]
+        assert suggest_service(servers) == estate.clusters[name].service
