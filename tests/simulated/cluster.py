@@ -493,9 +493,11 @@ class SimulatedCluster:
         return self._write(execute, places)
 
     def configure(self, configs: Mapping[str, Mapping[str, str | None]]) -> Mapping[str, Answer]:
+        verb = self.verb  # of who asks: it may have ended when the request is carried out
+
         def execute() -> Mapping[str, Answer]:
             known = {topic: values for topic, values in configs.items() if topic in self.configs}
-            self._check_lists(known)
+            self._check_lists(known, verb)
             for topic, values in known.items():
                 for key, value in values.items():
                     if value is None:
@@ -800,12 +802,12 @@ class SimulatedCluster:
             if taken > max(1, self.at_once_broker):
                 self.violations.append(f"{taken} replicas at once to broker {broker}")
 
-    def _check_lists(self, configs: Mapping[str, Mapping[str, str | None]]) -> None:
+    def _check_lists(self, configs: Mapping[str, Mapping[str, str | None]], verb: str) -> None:
         """A run removes no entry of somebody else that it could see, and a settlement no `*`."""
         key = ThrottleSide.FOLLOWER.list_key
         for topic, (entries, since_s) in self.strange.items():
             is_seen = self.now_s - since_s > DISTURBED_S
-            is_seen = is_seen and not (self.verb == "settle" and "*" not in entries)
+            is_seen = is_seen and not (verb == "settle" and "*" not in entries)
             if is_seen and key in (values := configs.get(topic, {})):
                 shown = set(self.configs[topic].get(key, "").split(","))
                 if lost := entries & shown - set((values[key] or "").split(",")):
