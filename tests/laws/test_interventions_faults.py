@@ -119,7 +119,7 @@ class Operator:
         amount = self.dice.choice(RATES)
         permanent = self.play.permanent is not None and amount > 0 and self.dice.random() < 0.5
         self.rates_asked += 1
-        number = self.rates_asked
+        number, changes = self.rates_asked, cluster.rate_changes
         _, is_shown = set_rate(cluster, cluster.clock, amount, permanent=permanent)
         self.said.append(f"rate {amount}: {is_shown}")
         if permanent and is_shown:
@@ -127,7 +127,7 @@ class Operator:
         wanted = DefaultRate(amount, amount) if permanent else DefaultRate.of_moves(amount)
         shown = [cluster._view(broker).rates for broker in cluster.living]
         # Of two who set rates at once, the first may see its own on all brokers a moment longer.
-        is_last = number == self.rates_asked
+        is_last = (number, changes) == (self.rates_asked, cluster.rate_changes)
         for rates in [*shown, cluster.rates] if is_shown and is_last else ():
             if {side: wanted.of_side(side) for side in rates} != rates or not rates:
                 self.wrong.append(f"the rate is {rates}, not {wanted}")

@@ -159,6 +159,7 @@ class SimulatedCluster:
         self.violations: list[str] = []
         self.disturbed_s = -1e9
         self.unset_by_hand = False
+        self.rate_changes = 0
         self.strange: dict[str, tuple[set[str], float]] = {}
         self.broker_died = False
         self.changed_s = -1e9
@@ -704,6 +705,7 @@ class SimulatedCluster:
         """Let an operator set another default rate: `moves rate`, and with 0 `moves pause`."""
         self.disturbed_s = self.now_s
         self.unset_by_hand |= rate is None
+        self.rate_changes += 1
         self.rates = _mark_rate(rate)
         self._publish()
 
