@@ -209,7 +209,8 @@ class _Comparison:
         if partitions is None or replication is None:
             refusals += refuse_unknown_counts(spec, partitions, replication)
         else:
-            refusals += self._refuse_placement(spec, spec.assignment, replication)
+            if not self.by_brokers:  # a service may show fewer brokers than it has
+                refusals += self.brokers.refuse_placement(spec, spec.assignment, replication)
             refusals += refuse_min_insync(spec, spec.config, replication, self.allows)
         return TopicDiff(
             spec,
@@ -258,7 +259,8 @@ class _Comparison:
                 refusals += refuse_change(spec, state, change, self.allows, allow)
         if new:
             refusals += refuse_expansion(spec, state, self.allows, self._allow_replication(changes))
-            refusals += self._refuse_placement(spec, manual, replication, fixed=True)
+            if not self.by_brokers:
+                refusals += self.brokers.refuse_placement(spec, manual, replication, fixed=True)
         # Contradictions among live configs do not block other changes: configs are checked only if
         # one of them changes.
         paths = {change.path for change in changes}
@@ -316,21 +318,6 @@ class _Comparison:
     ) -> Assignment | None:
         """Return the rows of new partitions, unless reconciler is to place them."""
         return leave_to_brokers(partitions, replication) if self.by_brokers else manual
-
-    def _refuse_placement(
-        self,
-        spec: TopicSpec,
-        manual: Assignment | None,
-        replication: int,
-        *,
-        fixed: bool = False,
-    ) -> Iterator[Finding]:
-        """Refuse what the brokers cannot hold. Of replicas that they place, they say it in apply.
-
-        The brokers that a service shows may be fewer than it has.
-        """
-        if not self.by_brokers:
-            yield from self.brokers.refuse_placement(spec, manual, replication, fixed=fixed)
 
     def _check_config(
         self, spec: TopicSpec, config: Mapping[str, str]

@@ -21,7 +21,7 @@ from reconciler.spec.entry import SANDBOX, ClusterEntry
 from reconciler.spec.fields import list_repeats, suggest
 from reconciler.spec.keys import MOST_STAGES
 from reconciler.spec.names import check_name
-from reconciler.spec.services import APACHE, SERVICES, Placement, check_service
+from reconciler.spec.services import APACHE, SERVICES, Placement, check_service, write_for_cluster
 from reconciler.spec.values import YamlText, quote
 from reconciler.units import count
 
@@ -337,9 +337,5 @@ class PolicyEngine:
             what = f"{key} is not among the known_configs of {name}, whose service refuses others"
             if not written:
                 what = f"{SERVICES[self._entry.service].title} lets nobody set {key}"
-            away = f"{{config: {{{key}: null}}}}"
-            if where.file == spec.location.file:
-                below = f"overrides: {{{name}: {away}}}"
-            else:
-                below = f"clusters: {{{name}: {{defaults: {away}}}}}"
-            yield Finding(rule, what, f"remove it, or write {below}", where)
+            away = write_for_cluster(spec, where, name, f"config: {{{key}: null}}")
+            yield Finding(rule, what, f"remove it, or {away}", where)

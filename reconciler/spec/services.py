@@ -241,7 +241,9 @@ def check_service(spec: TopicSpec, name: str, cluster: str) -> Iterator[Finding]
     factor = len(spec.assignment[0]) if spec.assignment else spec.replication_factor
     if factor is not None and service.replication not in (None, factor):
         what = f"{service.title} makes {service.replication} of every replication factor, also of "
-        way_out = _write(spec, where, cluster, f"replication_factor: {service.replication}")
+        way_out = write_for_cluster(
+            spec, where, cluster, f"replication_factor: {service.replication}"
+        )
         yield Finding("service-replication", f"{what}{factor}", way_out, where)
     for key, value in spec.config.items():
         where, shown = spec.where(f"config.{key}"), f"{key} {describe_value(key, value)}"
@@ -255,11 +257,11 @@ def check_service(spec: TopicSpec, name: str, cluster: str) -> Iterator[Finding]
             what = f"{service.title} takes at most {describe_value(key, best)}: {shown}"
         else:
             continue
-        way_out = _write(spec, where, cluster, f"config: {{{key}: {best or 'null'}}}")
+        way_out = write_for_cluster(spec, where, cluster, f"config: {{{key}: {best or 'null'}}}")
         yield Finding("service-value", what, way_out, where)
 
 
-def _write(spec: TopicSpec, where: Location, cluster: str, keys: str) -> str:
+def write_for_cluster(spec: TopicSpec, where: Location, cluster: str, keys: str) -> str:
     """Say how to write keys for one cluster: of the topic, or of all that inherit a value."""
     if where.file == spec.location.file:
         return f"write overrides: {{{cluster}: {{{keys}}}}}"

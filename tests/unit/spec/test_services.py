@@ -19,7 +19,9 @@ PAGE = (Path(__file__).parents[3] / "docs" / "services.md").read_text()
 AWS = "https://docs.aws.amazon.com/msk/latest/developerguide/"
 EXPRESS = f"{AWS}msk-configuration-express-read-write.html, 2026-11"
 SERVERLESS = f"{AWS}serverless-config.html, 2026-11"
-CONFLUENT = "https://docs.confluent.io/cloud/current/clusters/broker-config.html, 2026-05"
+CONFLUENT = (
+    "https://github.com/confluentinc/kcp, topic.go, which quotes the documentation of 2026-05"
+)
 EVENT_HUBS = "https://learn.microsoft.com/azure/event-hubs/apache-kafka-configurations, 2025-12"
 GOOGLE = "https://cloud.google.com/managed-service-for-apache-kafka/docs/limitations, 2026-11"
 REDPANDA = "https://docs.redpanda.com/current/reference/properties/topic-properties/, 2026-08"
