@@ -1,0 +1,67 @@
+"""The checker of rows by load: every hard rule. It shares no code with the search."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from reconciler.placement.loads.problem import NOBODY, Ints, LoadProblem
+
+
+def check_loads(problem: LoadProblem, rows: Ints) -> tuple[str, ...]:
+    """Return every violation of a hard rule as a sentence; nothing if the rows are sound."""
+    if rows.shape != problem.rows.shape:
+        return (f"rows of shape {rows.shape} instead of {problem.rows.shape}",)
+    before, after = _list(problem.rows), _list(rows)
+    found = [
+        f"partition {number}: {fault}"
+        for number, (old, new) in enumerate(zip(before, after, strict=True))
+        if old != new
+        for fault in _find_faults(problem, number, old, new)
+    ]
+    return (*found, *_find_crowded(problem, before, after))
+
+
+def _list(rows: Ints) -> list[list[int]]:
+    return [[broker for broker in row if broker != NOBODY] for row in rows.tolist()]
+
+
+def _find_faults(
+    problem: LoadProblem, number: int, old: Sequence[int], new: Sequence[int]
+) -> Iterator[str]:
+    if not problem.movable[number]:
+        yield f"{old} may not change"
+    if len(new) != len(old) or len(set(new)) != len(new):
+        yield f"{old} became {new}"
+    if strangers := [b for b in set(new) - set(old) if not problem.receivers[b]]:
+        yield f"brokers {sorted(strangers)} may take nothing"
+    if problem.within is not None:
+        if not set(new) <= set(problem.within[number].tolist()):
+            yield f"{new} is not among {problem.within[number].tolist()}"
+        return
+    was, is_ = (Counter(problem.racks[b] for b in row) for row in (old, new))
+    if set(old) != set(new) and (len(is_) < len(was) or max(is_.values()) > max(was.values())):
+        yield f"{new} is less spread over the racks than {old}"
+
+
+def _find_crowded(
+    problem: LoadProblem, before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]
+) -> Iterator[str]:
+    """Yield the topics that have fewer or more replicas on a broker than the spread allows."""
+    if problem.spread is None or problem.within is not None:
+        return
+    topics = problem.topics.tolist()
+    was: dict[int, Counter[int]] = {topic: Counter() for topic in topics}
+    is_: dict[int, Counter[int]] = {topic: Counter() for topic in topics}
+    for topic, old, new in zip(topics, before, after, strict=True):
+        was[topic].update(old)
+        is_[topic].update(new)
+    for topic, counts in was.items():
+        held = [counts[broker] for broker in range(problem.brokers)]
+        mean = sum(held) / problem.brokers
+        least = min(int(mean), *held) - problem.spread
+        most = max(-int(-mean // 1), *held) + problem.spread
+        for broker in range(problem.brokers):
+            now = is_[topic][broker]
+            if now != counts[broker] and not least <= now <= most:
+                yield f"topic {topic} has {now} replicas on broker {broker}"
