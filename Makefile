@@ -122,6 +122,7 @@ constraints: $(READY)  ## Pin what is installed here for CI and users: .ci/const
 	   $(BIN)/pip freeze --exclude-editable --disable-pip-version-check; } > .ci/constraints.txt
 	@$(call lock,requirements.txt,p["project"]["dependencies"] + p["build-system"]["requires"])
 	@$(call lock,requirements-cel.txt,p["project"]["optional-dependencies"]["cel"])
+	@$(call lock,requirements-msk.txt,p["project"]["optional-dependencies"]["msk"])
 
 # A list of wheels for .ci/install.sh, for every platform: what some requirements of pyproject.toml need.
 lock = { echo "\# What .ci/install.sh installs: make constraints writes it, with the releases of .ci/constraints.txt."; \

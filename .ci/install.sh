@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs reconciler from this tree, or the wheel that it names: install.sh DIR [EXTRA]. Afterwards DIR/command has the
-# command and nothing else.
+# Installs reconciler from this tree, or the wheel that it names: install.sh DIR [EXTRAS]. EXTRAS are names with spaces between
+# them, such as 'cel msk'. Afterwards DIR/command has the command and nothing else.
 #
 # It runs beside a pull request, on machines that get passwords. So it imports nothing from the working directory
 # or the home, has nothing of the environment but what pip needs, and runs no code that was not reviewed: every
@@ -23,18 +23,23 @@ fi
 shift
 
 if [ "$#" -lt 1 ] || [ "$#" -gt 2 ]; then
-  echo "usage: install.sh DIR [EXTRA]" >&2
+  echo "usage: install.sh DIR [EXTRAS]" >&2
   exit 64
 fi
 source=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$1"
 directory=$(cd "$1" && pwd)
-extra=${2-}
-list="$source/.ci/requirements${extra:+-$extra}.txt"
-if [ ! -f "$list" ]; then
-  echo "error: extra $extra: there is no list of what it needs; the one extra is cel" >&2
-  exit 64
-fi
+extras=${2-}
+set -f  # a name is no pattern
+set -- --requirement "$source/.ci/requirements.txt"
+for extra in $extras; do
+  list="$source/.ci/requirements-$extra.txt"
+  if [ ! -f "$list" ]; then
+    echo "error: extra $extra: there is no list of what it needs; the extras are cel and msk" >&2
+    exit 64
+  fi
+  set -- "$@" --requirement "$list"
+done
 
 elsewhere=$(mktemp -d)
 trap 'rm -rf "$elsewhere"' EXIT
@@ -45,8 +50,6 @@ if ! python3 -I -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
 fi
 python3 -I -m venv --clear "$directory/venv"
 pip() { "$directory/venv/bin/python" -I -m pip "$@" --quiet --no-input --disable-pip-version-check; }
-set -- --requirement "$source/.ci/requirements.txt"
-if [ -n "$extra" ]; then set -- "$@" --requirement "$list"; fi
 pip install --require-hashes --no-deps --only-binary :all: "$@"
 if [ -f "$source/.ci/wheel.txt" ]; then  # a repository that pins a wheel has no source to build
   export RECONCILER_TREE="$source"

@@ -32,7 +32,7 @@ WORKFLOWS = ("plan", "apply", "apply-stage", "apply-cluster", "moves", "drift", 
 """What runs on GitHub. moves.yml does nothing until its variable lists clusters."""
 
 _ACTIONS = ("install", "reconciler")
-_CI = ("install.sh", "requirements.txt", "requirements-cel.txt")
+_CI = ("install.sh", "requirements.txt", "requirements-cel.txt", "requirements-msk.txt")
 _OUR_ACTION = re.compile(r"\./(\.github/actions/[a-z]+)")
 
 _IGNORED = """\

@@ -15,13 +15,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from reconciler.errors import say_install
+from reconciler.scaffold.repository import _CI, read_source
 
 ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 
 
-@pytest.mark.parametrize("extra", ["sandbox", "fleet", "metrics", "cel"])
+@pytest.mark.parametrize("extra", ["sandbox", "fleet", "metrics", "cel", "msk"])
 def test_what_an_extra_needs_is_named(extra: str) -> None:
     pip, install, *wanted = shlex.split(say_install(extra))
     assert (pip, install) == ("pip", "install")
@@ -77,6 +78,12 @@ def test_ci_installs_a_release_that_was_tested_of_everything_that_is_needed() ->
     assert list_untested(wanted, read_pins()) == []
 
 
+LISTED = sorted(
+    path.stem.removeprefix("requirements-") for path in (ROOT / ".ci").glob("requirements-*.txt")
+)
+"""The extras that .ci/install.sh can install."""
+
+
 def read_list(name: str) -> dict[str, tuple[str, list[str]]]:
     """Return what a list of .ci/install.sh has: by name, the release and the hashes."""
     text = (ROOT / ".ci" / name).read_text().replace("\\\n", "")
@@ -89,7 +96,10 @@ def read_list(name: str) -> dict[str, tuple[str, list[str]]]:
     ("name", "wanted"),
     [
         ("requirements.txt", PROJECT["dependencies"] + PYPROJECT["build-system"]["requires"]),
-        ("requirements-cel.txt", PROJECT["optional-dependencies"]["cel"]),
+        *(
+            (f"requirements-{extra}.txt", PROJECT["optional-dependencies"][extra])
+            for extra in LISTED
+        ),
     ],
 )
 def test_users_install_the_tested_releases_by_hash(name: str, wanted: list[str]) -> None:
@@ -105,7 +115,9 @@ def test_users_install_the_tested_releases_by_hash(name: str, wanted: list[str])
 
 def test_what_the_listed_distributions_need_is_listed_too() -> None:
     """Pip takes them as they are listed, without what they need."""
-    listed = read_list("requirements.txt") | read_list("requirements-cel.txt")
+    listed = read_list("requirements.txt")
+    for extra in LISTED:
+        listed |= read_list(f"requirements-{extra}.txt")
     missing = [
         f"{name} needs {want}"
         for name in listed
@@ -142,7 +154,7 @@ def test_the_script_isolates_python_and_knows_no_secret(tmp_path: Path) -> None:
     planted = {"PYTHONPATH": ".", "PIP_TARGET": ".", "KAFKA_PASSWORD": "pass", "GITHUB_TOKEN": "t"}
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     subprocess.run(
-        [ROOT / ".ci" / "install.sh", "../a place", "cel"],
+        [ROOT / ".ci" / "install.sh", "../a place", "cel msk"],
         cwd=checkout,
         env={**path, **passed, **planted},
         check=True,
@@ -151,6 +163,9 @@ def test_the_script_isolates_python_and_knows_no_secret(tmp_path: Path) -> None:
     assert len(asked) == 4
     assert [line.split()[0] for line in asked] == ["-I"] * 4
     assert "--require-hashes --no-deps --only-binary :all:" in asked[2]
+    lists = re.findall(r"--requirement (\S+)", asked[2])
+    names = ["requirements.txt", "requirements-cel.txt", "requirements-msk.txt"]
+    assert lists == [str(ROOT / ".ci" / name) for name in names]
     assert "--no-deps --no-index --no-build-isolation" in asked[3]
     environment = set(files["environment"].read_text().splitlines())
     known = {line.partition("=")[0] for line in environment}
@@ -161,6 +176,36 @@ def test_the_script_isolates_python_and_knows_no_secret(tmp_path: Path) -> None:
     assert [each.name for each in command.iterdir()] == ["reconciler"]
     subprocess.run([command / "reconciler", "validate"], env=path, check=True)
     assert files["asked"].read_text().splitlines()[-1] == "-I -m reconciler validate"
+
+
+@pytest.mark.parametrize(
+    ("extras", "unknown"), [("fleet", "fleet"), ("cel fleet", "fleet"), ("*", "*")]
+)
+def test_an_extra_without_a_list_is_an_error_before_anything_is_installed(
+    extras: str, unknown: str, tmp_path: Path
+) -> None:
+    """A name is no pattern of files, and the message names every list that is there."""
+    done = subprocess.run(
+        ["sh", ROOT / ".ci" / "install.sh", tmp_path / "place", extras],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert LISTED == ["cel", "msk"]
+    assert (done.returncode, done.stderr) == (
+        64,
+        f"error: extra {unknown}: there is no list of what it needs; the extras are cel and msk\n",
+    )
+    assert list((tmp_path / "place").iterdir()) == []
+
+
+def test_a_repository_that_pins_a_wheel_gets_every_list() -> None:
+    assert {name for name in _CI if name != "install.sh"} == {
+        path.name for path in (ROOT / ".ci").glob("requirements*.txt")
+    }
+    for name in _CI:
+        assert read_source(f"ci/{name}") == (ROOT / ".ci" / name).read_text()
 
 
 @pytest.mark.parametrize(

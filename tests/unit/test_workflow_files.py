@@ -166,6 +166,10 @@ def list_steps() -> list[tuple[str, list[dict[str, Any]]]]:
     return [job for job in jobs if any(step.get("uses") == f"{USES}reconciler" for step in job[1])]
 
 
+EXTRAS = "${{ vars.RECONCILER_EXTRAS || 'cel' }}"
+"""What a job that connects installs with reconciler; others need the rules of a policy only."""
+
+
 def test_each_job_installs_before_it_has_secrets() -> None:
     """The step that installs gets nothing, and neither the job nor the workflow has secrets."""
     jobs = list_steps()
@@ -174,7 +178,10 @@ def test_each_job_installs_before_it_has_secrets() -> None:
         uses = [step.get("uses") for step in steps]
         place = uses.index(f"{USES}install")
         assert place < uses.index(f"{USES}reconciler"), name
-        assert set(steps[place]) <= {"if", "uses"}, name
+        assert set(steps[place]) <= {"if", "uses", "with"}, name
+        connects = any("env" in step for step in steps[place:])
+        wanted = {"extras": EXTRAS} if connects else {}
+        assert steps[place].get("with", {}) == wanted, name
         assert steps[place].get("if", "vars.RECONCILER_INSTALL != 'none'") == (
             "vars.RECONCILER_INSTALL != 'none'"
         )
@@ -198,6 +205,7 @@ def install(directory: Path, *found: str, **variables: str) -> subprocess.Comple
     known = {
         "RECONCILER_SOURCE": "",
         "RECONCILER_COMMIT": "",
+        "RECONCILER_EXTRAS": "cel",
         "CLUSTER": "lab",
         "PATH": f"{directory}{os.pathsep}/usr/bin:/bin",
     }
@@ -287,9 +295,9 @@ def test_a_source_is_installed_at_its_commit_outside_the_checkout(
     (tmp_path / "project" / ".ci").mkdir()
     (tmp_path / "project" / ".ci" / "install.sh").symlink_to("/bin/false")
     given = {"RECONCILER_SOURCE": address.as_uri(), "RECONCILER_COMMIT": commit}
-    done = install(tmp_path, "reconciler", **given)
+    done = install(tmp_path, "reconciler", **given, RECONCILER_EXTRAS="cel msk")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == f"{tmp_path / 'project'} {place} cel"
+    assert done.stdout.splitlines()[0] == f"{tmp_path / 'project'} {place} cel msk"
     assert done.stdout.splitlines()[-1].startswith(f"{place}/command{os.pathsep}")
     assert not (place / "command").exists()
 

@@ -86,7 +86,7 @@ def environment(tmp_path: Path, written: Written) -> dict[str, str]:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the script of this tree has installed reconciler, in truth."""
     directory = tmp_path_factory.mktemp("installed")
-    subprocess.run([ROOT / ".ci" / "install.sh", directory, "cel"], check=True)
+    subprocess.run([ROOT / ".ci" / "install.sh", directory, "cel msk"], check=True)
     return directory
 
 

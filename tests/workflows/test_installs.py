@@ -80,7 +80,7 @@ def test_the_template_evaluates_the_rules_of_a_request(
     inputs = {"source": source.directory.as_uri(), "commit": source.commit()}
     pipeline = GitLabLocal(find_tool("gitlab-ci-local"), ruled, gitlab, bare, **inputs)
     pipeline.include([{"cluster": "lab", **inputs}])  # each include has the job that validates
-    for name in ("requirements.txt", "requirements-cel.txt", "install.sh"):
+    for name in ("requirements.txt", "requirements-cel.txt", "requirements-msk.txt", "install.sh"):
         (ruled.directory / ".ci" / name).write_text("exit 1\n")
     ruled.wish("orders", 13)
     ruled.commit()
@@ -88,6 +88,52 @@ def test_the_template_evaluates_the_rules_of_a_request(
     assert planted.list_imported() == []
     assert bad.code == 1
     assert RULE in bad.text
+
+
+IAM = "bootstrap.servers: broker.example:9098, security.protocol: SASL_SSL"
+NOBODY = "aws.profile nobody is not in the AWS files of this machine"
+"""What AWS's library says, if it is installed, before anything connects."""
+
+
+@pytest.fixture
+def on_msk(repository: Repository) -> Repository:
+    """An estate for a cluster of Amazon MSK with IAM, on main, and a request with a topic."""
+    iam = f"{IAM}, sasl.mechanism: AWS_MSK_IAM, aws.region: eu-west-1, aws.profile: nobody"
+    repository.write("clusters.yaml", f"version: 1\nclusters: {{lab: {{client: {{{iam}}}}}}}\n")
+    repository.commit()
+    repository.merge()
+    repository.wish("orders", 2)
+    return repository
+
+
+def test_the_action_installs_the_extras_that_a_variable_names(
+    on_msk: Repository,
+    github: GitHubHost,
+    bare: dict[str, str],
+    find_tool: Callable[[str], str],
+) -> None:
+    act = Act(find_tool("act"), on_msk, github, bare)
+    del act.variables["RECONCILER_INSTALL"]
+    act.variables["RECONCILER_EXTRAS"] = "cel msk"
+    github.open_request(12, on_msk.commit())
+    assert NOBODY in act.pull().text
+
+
+def test_the_template_installs_the_extras_that_an_input_names(
+    on_msk: Repository,
+    gitlab: GitLabHost,
+    bare: dict[str, str],
+    find_tool: Callable[[str], str],
+    tmp_path: Path,
+) -> None:
+    find_tool("rsync")
+    source = copy_source(tmp_path / "source")
+    inputs = {"source": source.directory.as_uri(), "commit": source.commit()}
+    pipeline = GitLabLocal(
+        find_tool("gitlab-ci-local"), on_msk, gitlab, bare, **inputs, extras="cel msk"
+    )
+    gitlab.open_request(12, on_msk.commit())
+    assert NOBODY in pipeline.plan(12).text
 
 
 def test_the_script_installs_the_tested_releases(
@@ -110,7 +156,8 @@ def test_the_script_installs_the_tested_releases(
     found = set(run(installed / "venv" / "bin" / "python", *freeze).stdout.split())
     constraints = ROOT / ".ci" / "constraints.txt"
     assert found <= set(constraints.read_text().splitlines())
-    assert "cel-expr-python" in {name.partition("==")[0] for name in found}
+    names = {name.partition("==")[0] for name in found}
+    assert {"cel-expr-python", "aws-msk-iam-sasl-signer-python"} <= names
 
     reconciler = installed / "command" / "reconciler"
     assert run(reconciler, "validate", "topics").returncode == 0
