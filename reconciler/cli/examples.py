@@ -105,6 +105,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "grants": (
             "reconciler grants --cluster prod-eu",
             "reconciler grants --cluster prod-eu --format terraform > grants.tf",
+            "reconciler grants --cluster prod-eu --account applier --format iam",
             "reconciler grants --cluster prod-eu --account applier --check",
         ),
         "simulate": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -61,11 +62,11 @@ ACCOUNTS = ("planner", "applier")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["acls", "terraform", "strimzi", "json"]),
-    default="acls",
-    show_default=True,
-    help="Commands of kafka-acls, kafka_acl of Mongey's provider, Strimzi's KafkaUser, or JSON.",
+    type=click.Choice(["acls", "terraform", "strimzi", "iam", "json"]),
+    help="Commands of kafka-acls, kafka_acl of Mongey's provider, Strimzi's KafkaUser, policies of "
+    "IAM for Amazon MSK, or JSON.  [acls; iam where the cluster has AWS_MSK_IAM]",
 )
+@click.option("--arn", metavar="ARN", help="The ARN of the cluster, for policies of IAM.")
 @click.option("--check", is_flag=True, help="Say what the account of this run lacks instead.")
 def command(
     *,
@@ -77,7 +78,8 @@ def command(
     planner: str,
     applier: str,
     prefixes: tuple[str, ...],
-    form: GrantsFormat | Literal["json"],
+    form: GrantsFormat | Literal["json"] | None,
+    arn: str | None,
     check: bool,
 ) -> int:
     """Print the smallest rights of the two accounts, or check those of one.
@@ -102,8 +104,14 @@ def command(
             loaded, entry, wanted, accounts, prefixes, bootstrap_servers, as_json=form == "json"
         )
     from reconciler.model.rights import list_rights, reduce_rights
-    from reconciler.show.grants import render_grants
+    from reconciler.show.grants import ANY_ARN, render_grants
+    from reconciler.spec.client_authentication import read_mechanism
+    from reconciler.spec.client_properties import MSK_IAM
 
+    if form is None:
+        form = "iam" if read_mechanism(entry.client.get) == MSK_IAM else "acls"
+    if arn is not None:
+        _check_arn(arn, form)
     names = {Account.PLANNER: _read_principal(planner), Account.APPLIER: _read_principal(applier)}
     rights: dict[str, tuple[Right, ...]] = {}
     for one in accounts:
@@ -114,7 +122,10 @@ def command(
         click.echo(_encode(cluster, rights=_list_rights(rights)))
         return 0
     servers = bootstrap_servers or entry.client.get("bootstrap.servers") or "HOST:PORT"
-    click.echo(render_grants(form, rights, cluster=cluster, servers=servers), nl=False)
+    text = render_grants(form, rights, cluster=cluster, servers=servers, arn=arn or ANY_ARN)
+    click.echo(text, nl=False)
+    if form == "iam" and arn is None:
+        print_note("--arn puts the ARN of the cluster into the policies")
     return 0
 
 
@@ -191,6 +202,17 @@ def _list_checked(
         for account, tasks in found.items()
         for task, held in tasks.items()
     ]
+
+
+def _check_arn(arn: str, form: str) -> None:
+    """Refuse what is not the ARN of a cluster, or is for another format. Errors: UsageError."""
+    if form != "iam":
+        raise UsageError(f"--arn is for --format iam, and this is {form}")
+    if not re.fullmatch(
+        r"arn:aws[a-z-]*:kafka:[a-z0-9-]+:[0-9]{12}:cluster/[^/*?\s]+/[^/*?\s]+", arn
+    ):
+        like = "write one as in arn:aws:kafka:eu-west-1:123456789012:cluster/NAME/UUID"
+        raise UsageError(f"{arn!r} is not the ARN of a cluster of Amazon MSK; {like}")
 
 
 def _read_principal(text: str) -> str:

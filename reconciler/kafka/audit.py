@@ -14,6 +14,7 @@ from reconciler.errors import ClusterError, Finding
 from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import error_of, name_error, refuse_request
 from reconciler.kafka.rights import check_topic_right
+from reconciler.model.rights import HISTORY_GROUP
 
 SILENCE_S = 15.0
 """Without a record or an end for this time, the topic does not answer."""
@@ -40,7 +41,7 @@ def read_audit_topic(connection: Connection, since: datetime | None = None) -> I
     check_topic_right(connection, topic, AclOperation.READ, absent)
     # Brokers are asked for no coordinator: without a subscription nothing is done with the group.
     consumer = connection.settings.build_consumer(
-        group_id="reconciler-history",
+        group_id=HISTORY_GROUP,
         enable_auto_commit=False,
         enable_partition_eof=True,
         auto_offset_reset="earliest",

@@ -15,6 +15,8 @@ GROUP = "reconciler-apply"
 MOVES_GROUP = "reconciler-moves"
 """The lock of moves: a run of moves holds it for hours, and the lock of apply only while it writes.
 """
+HISTORY_GROUP = "reconciler-history"
+"""What a reader of the audit topic calls its group. It joins none."""
 CLUSTER_NAME = "kafka-cluster"
 """The name of the one resource of the kind cluster."""
 ALL = "*"

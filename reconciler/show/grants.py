@@ -1,4 +1,4 @@
-"""Rights as commands of kafka-acls, as Terraform and as Strimzi's KafkaUser, and what lacks."""
+"""Rights as commands of kafka-acls, for Terraform, Strimzi and IAM of AWS, and what lacks."""
 
 from __future__ import annotations
 
@@ -6,18 +6,40 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from types import MappingProxyType
 from typing import Literal
 
 from reconciler.errors import escape_unprintable
-from reconciler.model.rights import ALL, CLUSTER_NAME, CheckedRights, ResourceKind, Right, Task
+from reconciler.model.rights import (
+    ALL,
+    BRINGS,
+    CLUSTER_NAME,
+    HISTORY_GROUP,
+    CheckedRights,
+    Operation,
+    ResourceKind,
+    Right,
+    Task,
+)
 from reconciler.styling import Paint, fold_lines, set_columns
 from reconciler.units import count
 
-GrantsFormat = Literal["acls", "terraform", "strimzi"]
+GrantsFormat = Literal["acls", "terraform", "strimzi", "iam"]
+ANY_ARN = "arn:aws:kafka:REGION:ACCOUNT:cluster/NAME/UUID"
+"""What a policy names until the ARN of the cluster is known."""
 NAMED = 3
 """How many topics are named that show that a right lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The cluster that rights are on: its name, its address, and its ARN on AWS."""
+
+    cluster: str
+    servers: str
+    arn: str
 
 
 def render_grants(
@@ -26,19 +48,22 @@ def render_grants(
     *,
     cluster: str,
     servers: str = "HOST:PORT",
+    arn: str = ANY_ARN,
 ) -> str:
     """Render the rights of accounts, by principal, such as User:planner.
 
-    In: the name of the cluster, and its address for commands. Returns: lines that end in a newline.
+    In: the name of the cluster, its address for commands, and its ARN for policies of IAM. Returns:
+    lines that end in a newline.
     """
-    blocks = [_FORMS[form](principal, held, cluster, servers) for principal, held in rights.items()]
+    target = _Target(cluster, servers, arn)
+    blocks = [_FORMS[form](principal, held, target) for principal, held in rights.items()]
     return _JOINTS[form].join(block for block in blocks if block)
 
 
-def _write_acls(principal: str, rights: Sequence[Right], cluster: str, servers: str) -> str:  # noqa: ARG001
+def _write_acls(principal: str, rights: Sequence[Right], target: _Target) -> str:
     lines = ["# Add --command-config FILE where the cluster asks for a login."]
     for first, operations in _group(rights):
-        command = shlex.join(["kafka-acls", "--bootstrap-server", servers, "--add"])
+        command = shlex.join(["kafka-acls", "--bootstrap-server", target.servers, "--add"])
         parts = [command, f"--allow-principal {shlex.quote(principal)}", _name_option(first)]
         parts += [f"--operation {each}" for each in operations]
         lines.append(" \\\n  ".join(parts))
@@ -53,7 +78,7 @@ def _name_option(right: Right) -> str:
     return f"{named} --resource-pattern-type prefixed" if right.prefixed else named
 
 
-def _write_terraform(principal: str, rights: Sequence[Right], cluster: str, servers: str) -> str:  # noqa: ARG001
+def _write_terraform(principal: str, rights: Sequence[Right], target: _Target) -> str:  # noqa: ARG001
     blocks = []
     for right in rights:
         name = {ALL: "all", CLUSTER_NAME: ""}.get(right.name, right.name)
@@ -85,7 +110,7 @@ def _quote_hcl(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("${", "$${").replace("%{", "%%{")
 
 
-def _write_strimzi(principal: str, rights: Sequence[Right], cluster: str, servers: str) -> str:  # noqa: ARG001
+def _write_strimzi(principal: str, rights: Sequence[Right], target: _Target) -> str:
     # With certificates, the operator puts CN= before the name by itself.
     user = principal.partition(":")[2].removeprefix("CN=")
     name = re.sub(r"[^a-z0-9.]+", "-", user.lower()).strip("-.") or "user"
@@ -95,7 +120,7 @@ def _write_strimzi(principal: str, rights: Sequence[Right], cluster: str, server
         "metadata:",
         f"  name: {json.dumps(name)}",
         "  labels:",
-        f"    strimzi.io/cluster: {json.dumps(cluster)}",
+        f"    strimzi.io/cluster: {json.dumps(target.cluster)}",
         "spec:",
         *([f"  userName: {json.dumps(user)}"] if user != name else []),
         "  # The operator removes every other ACL of this user.",
@@ -120,11 +145,89 @@ def _group(rights: Sequence[Right]) -> Iterator[tuple[Right, list[str]]]:
         yield first, [str(right.operation) for right in (first, *others)]
 
 
-_FORMS: Mapping[GrantsFormat, Callable[[str, Sequence[Right], str, str], str]] = MappingProxyType(
-    {"acls": _write_acls, "terraform": _write_terraform, "strimzi": _write_strimzi}
+_T, _G, _C, _O = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER, Operation
+_ACTIONS: Mapping[tuple[ResourceKind, Operation], str] = MappingProxyType(
+    {
+        (_C, _O.DESCRIBE): "DescribeCluster",
+        (_C, _O.ALTER): "AlterCluster",
+        (_C, _O.DESCRIBE_CONFIGS): "DescribeClusterDynamicConfiguration",
+        (_C, _O.ALTER_CONFIGS): "AlterClusterDynamicConfiguration",
+        (_T, _O.DESCRIBE): "DescribeTopic",
+        (_T, _O.CREATE): "CreateTopic",
+        (_T, _O.ALTER): "AlterTopic",
+        (_T, _O.DELETE): "DeleteTopic",
+        (_T, _O.DESCRIBE_CONFIGS): "DescribeTopicDynamicConfiguration",
+        (_T, _O.ALTER_CONFIGS): "AlterTopicDynamicConfiguration",
+        (_T, _O.READ): "ReadData",
+        (_T, _O.WRITE): "WriteData",
+        (_G, _O.DESCRIBE): "DescribeGroup",
+        (_G, _O.READ): "AlterGroup",
+    }
+)
+"""The action of kafka-cluster that AWS calls equivalent to an operation of an ACL.
+
+Source: docs.aws.amazon.com/msk/latest/developerguide/kafka-actions.html. What that page requires in
+addition on the same resource is what the operation brings.
+"""
+
+
+def _write_iam(principal: str, rights: Sequence[Right], target: _Target) -> str:
+    """Write a policy for the role of an account: it names no principal, so its Sids do."""
+    if not rights:
+        return ""
+    held: dict[tuple[ResourceKind, str], set[str]] = {(_C, target.arn): {"Connect"}}
+    for right in _list_for_iam(rights):
+        actions = held.setdefault((right.kind, _spell_arn(right, target.arn)), set())
+        for operation in (right.operation, BRINGS.get(right.operation)):
+            if operation is not None:
+                actions.add(_ACTIONS[right.kind, operation])
+        if (right.kind, right.operation) == (_T, _O.WRITE):
+            held[_C, target.arn].add("WriteDataIdempotently")  # so does apply write its records
+    statements: dict[tuple[ResourceKind, tuple[str, ...]], list[str]] = {}
+    for (kind, arn), actions in held.items():
+        statements.setdefault((kind, tuple(sorted(actions))), []).append(arn)
+    user = re.sub(r"[^A-Za-z0-9]", "", principal.partition(":")[2].title())
+    policy = {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Sid": f"{user}{kind.capitalize()}{number}",
+                "Effect": "Allow",
+                "Action": [f"kafka-cluster:{action}" for action in actions],
+                "Resource": arns,
+            }
+            for number, ((kind, actions), arns) in enumerate(statements.items(), 1)
+        ],
+    }
+    return json.dumps(policy, indent=2, ensure_ascii=False) + "\n"
+
+
+def _list_for_iam(rights: Sequence[Right]) -> Iterator[Right]:
+    """Yield rights, and those on a group that AWS wants of whoever reads a topic."""
+    yield from rights
+    if any((right.kind, right.operation) == (_T, _O.READ) for right in rights):
+        yield Right(_G, HISTORY_GROUP, prefixed=False, operation=_O.READ)
+
+
+def _spell_arn(right: Right, cluster: str) -> str:
+    """Return the ARN of a resource. In a policy, *, ? and $ are no characters of a name."""
+    if right.kind == _C:
+        return cluster
+    name = re.sub(r"[*?$]", r"${\g<0>}", right.name) if right.name != ALL else ALL
+    of_kind = cluster.replace(":cluster/", f":{right.kind}/", 1)
+    return f"{of_kind}/{name}{'*' if right.prefixed else ''}"
+
+
+_FORMS: Mapping[GrantsFormat, Callable[[str, Sequence[Right], _Target], str]] = MappingProxyType(
+    {
+        "acls": _write_acls,
+        "terraform": _write_terraform,
+        "strimzi": _write_strimzi,
+        "iam": _write_iam,
+    }
 )
 _JOINTS: Mapping[GrantsFormat, str] = MappingProxyType(
-    {"acls": "\n", "terraform": "\n", "strimzi": "---\n"}
+    {"acls": "\n", "terraform": "\n", "strimzi": "---\n", "iam": "\n"}
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -128,9 +129,42 @@ def test_commands_have_the_address_of_the_cluster(
     assert f"kafka-acls --bootstrap-server {address} --add \\\n" in capsys.readouterr().out
 
 
+IAM = (
+    "{client: {bootstrap.servers: 'b-1.shop.1a2b3.c1.kafka.eu-west-1.amazonaws.com:9098', "
+    "security.protocol: SASL_SSL, sasl.mechanism: AWS_MSK_IAM}}"
+)
+ARN = "arn:aws:kafka:eu-west-1:123456789012:cluster/shop/1a2b-3"
+
+
+def test_where_aws_asks_iam_policies_are_printed(
+    estate: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kafka's ACLs have no effect there."""
+    write(estate, IAM)
+    assert run([*GRANTS, "--account", "planner"]) == 0
+    shown = capsys.readouterr()
+    assert {each["Sid"] for each in json.loads(shown.out)["Statement"]} == {
+        "PlannerCluster1",
+        "PlannerTopic2",
+    }
+    assert "arn:aws:kafka:REGION:ACCOUNT:cluster/NAME/UUID" in shown.out
+    assert shown.err == "--arn puts the ARN of the cluster into the policies\n"
+    assert run([*GRANTS, "--account", "planner", "--arn", ARN]) == 0
+    shown = capsys.readouterr()
+    assert ARN in shown.out
+    assert (shown.out.count("REGION"), shown.err) == (0, "")
+    assert list_printed(capsys, "--format", "acls") == PLAN | APPLY
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
+        (("--arn", ARN), "--arn is for --format iam, and this is acls"),
+        (
+            ("--format", "iam", "--arn", "arn:aws:kafka:eu-west-1:123456789012:topic/shop/1/a"),
+            "'arn:aws:kafka:eu-west-1:123456789012:topic/shop/1/a' is not the ARN of a cluster of "
+            "Amazon MSK; write one as in arn:aws:kafka:eu-west-1:123456789012:cluster/NAME/UUID",
+        ),
         (("--for", "audit"), "--for audit: prod has no audit_topic in clusters.yaml"),
         (("--planner", ""), "'' is not a principal; write one as in User:planner"),
         (("--applier", "User:"), "'User:' is not a principal; write one as in User:planner"),

@@ -56,6 +56,7 @@ NAMED_ONCE = {
     "apply --expect": "the fingerprint of the one plan that this run may apply",
     "fleet --lake-format": "a lake has one format",
     "grants --applier": "the account that writes; both accounts may be one",
+    "grants --arn": "the policies are for one cluster",
     "grants --planner": "the account that reads",
     "history --plan": "shows a run in full, with its plan",
     "import --owner": "a topic has one owner",

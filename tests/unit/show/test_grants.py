@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -106,6 +107,150 @@ def test_the_page_lists_every_task() -> None:
     assert set(SECTIONS.values()) == set(Task)
     moves = PAGE.partition("## Moves\n")[2]
     assert {acl.principal for acl in parse("acls", moves)} == {"User:planner", "User:applier"}
+
+
+ARN = "arn:aws:kafka:eu-west-1:123456789012:cluster/shop/1a2b-3"
+IAM = """
+Connect                             |                         | cluster |
+DescribeCluster                     | DESCRIBE CLUSTER        | cluster |
+AlterCluster                        | ALTER CLUSTER           | cluster | DescribeCluster
+DescribeClusterDynamicConfiguration | DESCRIBE_CONFIGS CLUSTER | cluster |
+AlterClusterDynamicConfiguration    | ALTER_CONFIGS CLUSTER   | cluster | DescribeClusterDynamicConfiguration
+WriteDataIdempotently               | IDEMPOTENT_WRITE CLUSTER | cluster | WriteData
+CreateTopic                         | CREATE TOPIC            | topic   |
+DescribeTopic                       | DESCRIBE TOPIC          | topic   |
+AlterTopic                          | ALTER TOPIC             | topic   | DescribeTopic
+DeleteTopic                         | DELETE TOPIC            | topic   | DescribeTopic
+DescribeTopicDynamicConfiguration   | DESCRIBE_CONFIGS TOPIC  | topic   |
+AlterTopicDynamicConfiguration      | ALTER_CONFIGS TOPIC     | topic   | DescribeTopicDynamicConfiguration
+ReadData                            | READ TOPIC              | topic   | DescribeTopic AlterGroup
+WriteData                           | WRITE TOPIC             | topic   | DescribeTopic
+DescribeGroup                       | DESCRIBE GROUP          | group   |
+AlterGroup                          | READ GROUP              | group   | DescribeGroup
+"""  # noqa: E501 - the table of docs.aws.amazon.com/msk/latest/developerguide/kafka-actions.html
+"""AWS's actions: the ACL that each is equivalent to, its resource, what must be allowed as well.
+
+Every action requires Connect. Looked up in November 2026.
+"""
+PLANNER = """\
+{
+  "Version": "2012-10-17",
+  "Statement": [
+    {
+      "Sid": "PlannerCluster1",
+      "Effect": "Allow",
+      "Action": [
+        "kafka-cluster:Connect",
+        "kafka-cluster:DescribeCluster"
+      ],
+      "Resource": [
+        "arn:aws:kafka:eu-west-1:123456789012:cluster/shop/1a2b-3"
+      ]
+    },
+    {
+      "Sid": "PlannerTopic2",
+      "Effect": "Allow",
+      "Action": [
+        "kafka-cluster:DescribeTopic",
+        "kafka-cluster:DescribeTopicDynamicConfiguration"
+      ],
+      "Resource": [
+        "arn:aws:kafka:eu-west-1:123456789012:topic/shop/1a2b-3/pay.*",
+        "arn:aws:kafka:eu-west-1:123456789012:topic/shop/1a2b-3/shop.*"
+      ]
+    }
+  ]
+}
+"""
+
+
+def read_actions() -> dict[str, tuple[tuple[str, str], str, set[str]]]:
+    """Return AWS's table by action: operation and kind of the ACL, resource, required actions."""
+    rows = ([cell.strip() for cell in line.split("|")] for line in IAM.strip().splitlines())
+    table = {}
+    for action, acl, resource, required in rows:
+        operation, _, kind = acl.partition(" ")
+        table[action] = ((operation, kind), resource, set(required.split()))
+    return table
+
+
+def read_policy(text: str) -> dict[str, set[str]]:
+    """Return what a policy allows: actions by the ARN of a resource."""
+    policy = json.loads(text)
+    assert set(policy) == {"Version", "Statement"}
+    assert policy["Version"] == "2012-10-17"
+    sids = [statement["Sid"] for statement in policy["Statement"]]
+    assert len(set(sids)) == len(sids)
+    assert all(re.fullmatch("[A-Za-z0-9]+", sid) for sid in sids)
+    allowed: dict[str, set[str]] = {}
+    for statement in policy["Statement"]:
+        assert set(statement) == {"Sid", "Effect", "Action", "Resource"}
+        assert statement["Effect"] == "Allow"
+        for arn in statement["Resource"]:
+            prefixes = {action.partition(":")[0] for action in statement["Action"]}
+            assert prefixes == {"kafka-cluster"}
+            actions = {action.partition(":")[2] for action in statement["Action"]}
+            allowed.setdefault(arn, set()).update(actions)
+    return allowed
+
+
+def test_a_policy_is_for_the_role_of_an_account() -> None:
+    rights = list_rights(Account.PLANNER, [Task.PLAN], prefixes=("shop.", "pay."))
+    assert render_grants("iam", {"User:planner": rights}, cluster="prod-eu", arn=ARN) == PLANNER
+    assert render_grants("iam", {"User:planner": []}, cluster="prod-eu", arn=ARN) == ""
+
+
+@pytest.mark.parametrize("account", Account)
+@pytest.mark.parametrize("task", [*Task, None])
+@pytest.mark.parametrize("prefixes", [(), ("shop.", "pay.")])
+def test_a_policy_allows_each_right_by_the_action_that_aws_calls_equivalent(
+    account: Account, task: Task | None, prefixes: tuple[str, ...]
+) -> None:
+    """With the actions that AWS requires for these, and no other action."""
+    tasks = list(Task) if task is None else [task]
+    rights = list_rights(account, tasks, audit_topic="audit", prefixes=prefixes)
+    text = render_grants("iam", {f"User:{account}": rights}, cluster="prod-eu", arn=ARN)
+    if not rights:
+        assert text == ""
+        return
+    table, allowed = read_actions(), read_policy(text)
+    equivalent = {acl: action for action, (acl, *_) in table.items()}
+    needed = {"Connect"}
+    for right in rights:
+        name = f"/{right.name}{'*' if right.prefixed else ''}"
+        arn = ARN if right.kind == "cluster" else ARN.replace(":cluster/", f":{right.kind}/") + name
+        operation = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", right.operation).upper()
+        action = equivalent[operation, right.kind.upper()]
+        assert action in allowed[arn]
+        needed.add(action)
+    if "WriteData" in needed:
+        needed.add("WriteDataIdempotently")  # the producer of apply is idempotent
+    while more := {each for action in needed for each in table[action][2]} - needed:
+        needed |= more
+    assert {action for actions in allowed.values() for action in actions} == needed
+    for arn, actions in allowed.items():
+        assert {table[action][1] for action in actions} == {arn.split(":")[5].partition("/")[0]}
+        for action in actions:  # what AWS requires is allowed on the same resource, or on another
+            same = {each for each in table[action][2] if table[each][1] == table[action][1]}
+            assert same <= actions
+
+
+@pytest.mark.parametrize("account", Account)
+def test_every_right_of_the_table_has_an_action_of_aws(account: Account) -> None:
+    actions = {acl for acl, *_ in read_actions().values()}
+    for right in list_all(account):
+        for operation in (right.operation, BRINGS.get(right.operation)):
+            if operation is not None:
+                spelled = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", operation).upper()
+                assert (spelled, right.kind.upper()) in actions
+
+
+def test_a_name_in_a_policy_is_no_pattern_and_no_variable() -> None:
+    """IAM escapes these characters so: they mean something in the ARN of a policy."""
+    right = Right(ResourceKind.TOPIC, "a*?${aws:username}", True, Operation.WRITE)
+    text = render_grants("iam", {'User:o\'neil & "co"': [right]}, cluster="prod-eu", arn=ARN)
+    topic = ARN.replace(":cluster/", ":topic/")
+    assert f"{topic}/a${{*}}${{?}}${{$}}{{aws:username}}*" in read_policy(text)
 
 
 CHECK = """\
