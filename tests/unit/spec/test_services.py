@@ -13,9 +13,12 @@ import pytest
 
 from reconciler.errors import SpecError
 from reconciler.spec.estate import Estate, parse_estate
-from reconciler.spec.services import suggest_service
+from reconciler.spec.services import APACHE, SERVICES, suggest_service
 
-PAGE = (Path(__file__).parents[3] / "docs" / "services.md").read_text()
+DOCS = Path(__file__).parents[3] / "docs"
+OVERVIEW = (DOCS / "services.md").read_text()
+PAGES = DOCS / "services"
+SERVICE_PAGES = sorted({path.stem for path in PAGES.glob("*.md")} - {"event-hubs", "others"})
 AWS = "https://docs.aws.amazon.com/msk/latest/developerguide/"
 EXPRESS = f"{AWS}msk-configuration-express-read-write.html, 2026-11"
 SERVERLESS = f"{AWS}serverless-config.html, 2026-11"
@@ -140,13 +143,76 @@ def test_a_finding_is_said_once_for_all_clusters_of_a_service() -> None:
     assert len(refused.value.findings) == 1
 
 
-def test_the_clusters_of_the_page_are_valid_and_of_the_services_that_their_addresses_suggest() -> (
-    None
-):
-    (page,) = re.findall(r"^```yaml\n(version: 1\n.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    topic = b"topic: a\npartitions: 3\n"
-    estate = parse_estate({"clusters.yaml": page.encode(), "a.yaml": topic}, "topics")
-    assert len(estate.declared) == 7
-    for name in estate.declared:
-        servers = estate.clusters[name].client["bootstrap.servers"]
-        assert suggest_service(servers) == estate.clusters[name].service
+BLOCK = re.compile(r"^```yaml\n(version: 1\n.*?)^```", re.DOTALL | re.MULTILINE)
+NEEDED = [
+    "What to write",
+    "Rights",
+    "What is refused, and why",
+    "What was tried",
+    "Where the facts are from",
+]
+SUGGESTED = {"msk-express": "msk", "redpanda": "", "automq": ""}
+"""What the addresses of services suggest that have no form of their own."""
+
+
+def read_page(name: str) -> Estate:
+    """Read the one clusters.yaml of a page, with a topic, whose defaults many estates have."""
+    (text,) = BLOCK.findall((PAGES / f"{name}.md").read_text())
+    common = "defaults: {config: {min.insync.replicas: 2, retention.ms: 7d}}\n"
+    files = {"clusters.yaml": f"{text}{common}".encode(), "a.yaml": b"topic: a\npartitions: 3\n"}
+    return parse_estate(files, "topics")
+
+
+@pytest.mark.parametrize("name", SERVICE_PAGES)
+def test_the_clusters_of_a_page_are_valid_and_of_the_services_that_their_addresses_suggest(
+    name: str,
+) -> None:
+    estate = read_page(name)
+    assert [found for found in estate.findings if found.rule.startswith("service-")] == []
+    for entry in map(estate.clusters.__getitem__, estate.declared):
+        likely = suggest_service(entry.client["bootstrap.servers"])
+        assert likely == SUGGESTED.get(entry.service, entry.service)
+
+
+@pytest.mark.parametrize("name", SERVICE_PAGES)
+def test_a_page_has_what_its_reader_looks_for(name: str) -> None:
+    text = (PAGES / f"{name}.md").read_text()
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == NEEDED
+
+
+def test_every_service_but_one_whose_topics_are_elsewhere_has_a_clusters_yaml() -> None:
+    estates = map(read_page, SERVICE_PAGES)
+    shown = [estate.clusters[name].service for estate in estates for name in estate.declared]
+    assert sorted(shown) == sorted(
+        name for name, service in SERVICES.items() if name != APACHE and not service.elsewhere
+    )
+
+
+def test_services_without_a_name_are_described_by_the_keys_that_a_name_presets() -> None:
+    estate = read_page("others")
+    assert set(estate.declared) == {"event-streams", "oci", "instaclustr"}
+    assert {estate.clusters[name].service for name in estate.declared} == {APACHE}
+    assert [str(found) for found in estate.findings if found.rule == "service-likely"] == []
+    text = BLOCK.findall((PAGES / "others.md").read_text())[0]
+
+    def list_broken(topic: str, cluster: str) -> tuple[str, ...]:
+        file = f"topic: a\npartitions: 3\nclusters: [{cluster}]\n{topic}\n".encode()
+        try:
+            parse_estate({"clusters.yaml": text.encode(), "a.yaml": file}, "topics")
+        except SpecError as error:
+            return tuple(found.rule for found in error.findings)
+        return ()
+
+    assert list_broken("config: {segment.ms: 1h}", "event-streams") == ()
+    assert list_broken("config: {retention.ms: 90d}", "event-streams") == ("policy-config-value",)
+    assert list_broken("config: {flush.ms: 1s}", "event-streams") == ("config-not-offered",)
+    assert list_broken("config: {retention.ms: 1d}", "oci") == ("config-not-offered",)
+    assert list_broken("assignment: [[1], [2], [3]]", "oci") == ("placement-assignment",)
+
+
+def test_the_overview_links_every_page() -> None:
+    pages = sorted(path.stem for path in PAGES.glob("*.md"))
+    assert pages == sorted([*SERVICE_PAGES, "event-hubs", "others"])
+    assert set(re.findall(r"services/([a-z-]+)\.md", OVERVIEW)) == set(pages)
+    for name in SERVICES:
+        assert f"\n| `{name}` " in OVERVIEW
