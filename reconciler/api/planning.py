@@ -20,6 +20,7 @@ from reconciler.api.snapshots import identify_topics, read_snapshot
 if TYPE_CHECKING:
     from reconciler.model.cluster import ClusterState, Place, Replicas
     from reconciler.model.plan import Commit, Plan
+    from reconciler.moves.by_load import LoadAim
     from reconciler.placement.weigh import Weigh
     from reconciler.planfile.approval import Approval
     from reconciler.spec.base import Base
@@ -247,14 +248,16 @@ def plan_rebalance(
     brokers: Collection[int] = (),
     max_bytes: int | None = None,
     offline: bool = False,
+    aim: LoadAim | None = None,
 ) -> Plan:
     """Plan the fewest moves that make replicas as even as possible, of topics and of the cluster.
 
-    `topics` holds globs of live topics, `brokers` the only ones that take replicas (all that are
-    able if there are none), `max_bytes` the most to copy. `offline` moves only replicas on failed
-    log directories. `state` is read `with_moves`, of
-    `every_topic`. Same input, same plan. Errors: UsageError for what the cluster does not allow or
-    have; ClusterError if the state is of another cluster than the estate expects.
+    `aim`, if given, brings the load of every broker into a band instead, with the fewest bytes
+    copied. `topics` holds globs of live topics, `brokers` the only ones that take replicas (all
+    that are able if there are none), `max_bytes` the most to copy. `offline` moves only replicas on
+    failed log directories. `state` is read `with_moves`, of `every_topic`. Same input, same plan.
+    Errors: UsageError for what the cluster does not allow or have; ClusterError if the state is of
+    another cluster than the estate expects.
     """
     from reconciler.moves.rebalance import plan_rebalance
 
@@ -268,6 +271,7 @@ def plan_rebalance(
         brokers=brokers,
         max_bytes=max_bytes,
         offline=offline,
+        aim=aim,
     )
 
 

@@ -45,6 +45,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "rebalance": (
             "reconciler rebalance --cluster prod-eu --brokers 10,11 --out moves.json",
             "reconciler rebalance --cluster prod-eu --max-bytes 500GiB",
+            "reconciler rebalance --cluster prod-eu --by disk --within 10% --out moves.json",
+            "reconciler rebalance --cluster prod-eu --by write --leaders-only",
         ),
         "rehearse": (
             "reconciler rehearse plan.json",

@@ -201,9 +201,10 @@ class TopicState:
     key that the brokers do not know: they do not return its value. `assignment` holds the target
     replicas of each partition: during a reassignment it excludes the replicas to be removed, which
     metadata still lists. `in_sync` holds the in-sync replicas, `leaders` the current leader (-1 for
-    none), `size_bytes` and `rate_bytes_per_s` a number (-1 if unknown), each per partition; each is
-    empty if unknown. `disputed` holds the overrides on which the brokers disagree, with the value
-    from each broker, None for not set; `config` omits these overrides.
+    none), `size_bytes`, `rate_bytes_per_s` (what producers write) and `read_bytes_per_s` (what
+    consumers read) a number (-1 if unknown), each per partition; each is empty if unknown.
+    `disputed` holds the overrides on which the brokers disagree, with the value from each broker,
+    None for not set; `config` omits these overrides.
     """
 
     name: str
@@ -215,6 +216,7 @@ class TopicState:
     internal: bool = False
     size_bytes: tuple[int, ...] = ()
     rate_bytes_per_s: tuple[int, ...] = ()
+    read_bytes_per_s: tuple[int, ...] = ()
     leaders: tuple[int, ...] = ()
     disputed: Mapping[str, Mapping[int, str | None]] = field(
         default_factory=lambda: MappingProxyType({})

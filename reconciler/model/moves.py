@@ -110,6 +110,61 @@ class PlannedDrain:
     stays: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
+class LoadKind(StrEnum):
+    """What brokers are balanced by."""
+
+    COUNT = "count"
+    DISK = "disk"
+    WRITE = "write"
+    READ = "read"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerBand:
+    """The load of one broker, before and after a plan, and the share that it should have.
+
+    `low` and `high` bound the band that the plan aims at. Units: those of the load's kind.
+    """
+
+    broker: int
+    share: int
+    low: int
+    high: int
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBand:
+    """The loads of all brokers that can take replicas, of one kind.
+
+    `of_leaders`: only preferred leaders bear the load, so another order of replicas moves it.
+    `outside` names the brokers that were outside the threshold, which is why the plan acts.
+    Units: replicas or leaders, bytes, or bytes per second.
+    """
+
+    by: LoadKind
+    of_leaders: bool
+    outside: tuple[int, ...]
+    brokers: tuple[BrokerBand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBalance:
+    """A plan that brings the loads of brokers into a band around their shares.
+
+    `within_percent` of its share is as far away as a broker may be. `least_bytes` bounds what any
+    plan with these bands copies, and `least_leaders` the leaders that it changes; both are None if
+    nothing is proven. `unreached` says that some broker stays outside.
+    """
+
+    within_percent: float
+    bands: tuple[LoadBand, ...]
+    least_bytes: int | None = None
+    least_leaders: int | None = None
+    unreached: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedMoves:
     """The limits and the cost of a plan that moves replicas.
@@ -118,8 +173,9 @@ class PlannedMoves:
     `leader_changes` counts partitions whose preferred leader changes. `min_insync` holds, by
     topic, the value that min.insync.replicas has while replicas are copied: without it brokers
     refuse acks=all meanwhile (KAFKA-21110). `drains` lists the brokers to
-    empty. `made_by` is the command that makes the same plan, without its cluster and topics.
-    `policy`, `min_insync` and the drained brokers are part of the fingerprint, the rest is not.
+    empty. `balance` is there if the plan was made by load. `made_by` is the command that makes the
+    same plan, without its cluster and topics. `policy`, `min_insync` and the drained brokers are
+    part of the fingerprint, the rest is not.
     """
 
     policy: MovePolicy
@@ -130,6 +186,7 @@ class PlannedMoves:
     forecast: Forecast | None = None
     drains: tuple[PlannedDrain, ...] = ()
     made_by: str = "plan --moves"
+    balance: PlannedBalance | None = None
 
     @property
     def cordons(self) -> frozenset[int]:

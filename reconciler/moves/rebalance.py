@@ -23,16 +23,15 @@ from reconciler.model.cluster import (
     Broker,
     ClusterState,
     Place,
-    Replicas,
-    ThrottleSide,
     TopicSpec,
-    TopicState,
 )
 from reconciler.model.moves import MoveKind
-from reconciler.model.plan import Plan, Scope, is_chosen, list_unmatched
+from reconciler.model.plan import Plan, Scope, list_unmatched
 from reconciler.model.steps import steps_of
-from reconciler.moves.differences import MoveDiff, diff_moves
+from reconciler.moves.by_load import LoadAim, balance_by_load
+from reconciler.moves.differences import MoveDiff
 from reconciler.moves.forecast import list_row_moves
+from reconciler.moves.movable import NAMED, MovableTopics
 from reconciler.moves.plan import add_cost, allowed_moves, compose_moves, list_notes
 from reconciler.moves.window import RowMove
 from reconciler.placement.bounds import share_evenly
@@ -40,9 +39,6 @@ from reconciler.placement.measure import measure_balance, measure_quality
 from reconciler.placement.moving.problem import MoveGoal
 from reconciler.spec.entry import ClusterEntry
 from reconciler.units import approximate_size, count, format_size
-
-NAMED = 5
-"""The number of topics that a note names; it counts the others."""
 
 
 def plan_rebalance(
@@ -54,19 +50,21 @@ def plan_rebalance(
     brokers: Collection[int] = (),
     max_bytes: int | None = None,
     offline: bool = False,
+    aim: LoadAim | None = None,
 ) -> Plan:
     """Plan the fewest moves that make replicas as even as possible, of topics and of the cluster.
 
-    `offline`: move only the replicas on failed log directories, to brokers that have none, of every
-    live topic, and leave all else as it is.
+    `aim`: bring every broker into a band around its share of some loads instead, with the fewest
+    bytes copied; topics stay as even as they are. `offline`: move only the replicas on failed log
+    directories, to brokers that have none, of every live topic, and leave all else as it is.
 
     In: `topics`, globs of live topics, in a file or not; those that the estate does not manage,
     internal ones and manual rows stay. `brokers` are the only ones that take replicas, none of them
     more than its even share of the cluster, unless `offline`; by default all that are able do,
     without a bound. `max_bytes` limits what is copied: the smallest partitions move first, and a
     later plan moves others. `state` is as for `plan_moves`.
-    Errors: UsageError if the cluster does not allow it, if no topic matches, or a broker is not
-    able to take replicas.
+    Errors: UsageError if the cluster does not allow it, if no topic matches, a broker is not able
+    to take replicas, or if the aim asks for an amount that is not known.
     """
     if MoveKind.REBALANCE not in allowed_moves(entry).allow:
         what = f"{entry.name} does not allow rebalance; add it to moves.allow in clusters.yaml"
@@ -83,12 +81,17 @@ def plan_rebalance(
         what = f"broker {unable[0]} cannot take replicas{why}; brokers that can: {listed}"
         raise UsageError(what)
     state = assume_defaults(entry, state)
-    choice = _Choice(entry, {spec.name: spec for spec in specs}, state)
+    choice = MovableTopics(entry, {spec.name: spec for spec in specs}, state)
     takers = sorted(brokers or able)
     diffs = tuple(choice.choose_offline(topics, takers, able) if offline else choice.choose(topics))
+    balance = None
+    if aim is not None:
+        aim = replace(aim, brokers=frozenset(brokers))
+        diffs, balance = balance_by_load(entry, diffs, state, aim, able)
     # What is on a failed disk has to go somewhere, so no share bounds it.
     anywhere = {spec.name for spec in choice.specs.values() if not spec.rack_aware}
-    shares = _share_evenly(entry, state, anywhere) if brokers and not offline else {}
+    bounded = brokers and not offline and aim is None
+    shares = _share_evenly(entry, state, anywhere) if bounded else {}
     most = {broker: shares[broker] for broker in brokers if shares}
     compose = partial(
         compose_moves,
@@ -122,134 +125,23 @@ def plan_rebalance(
         notes=mute_notes(entry, (*notes, limited) if limited else notes),
         scope=Scope(topics),
     )
-    return add_cost(entry, plan, state, made_by=_name_command(brokers, max_bytes, offline=offline))
+    if balance is not None and plan.moves is not None:
+        plan = replace(plan, moves=replace(plan.moves, balance=balance, least_replicas=0))
+    made_by = _name_command(brokers, max_bytes, aim, offline=offline)
+    return add_cost(entry, plan, state, made_by=made_by)
 
 
-def _name_command(brokers: Collection[int], max_bytes: int | None, *, offline: bool) -> str:
+def _name_command(
+    brokers: Collection[int], max_bytes: int | None, aim: LoadAim | None, *, offline: bool
+) -> str:
     """Return the command that makes the plan, without the options that a scope names."""
     chosen = [f"--brokers {','.join(map(str, sorted(brokers)))}"] if brokers else []
     limit = [f"--max-bytes {max_bytes}B"] if max_bytes is not None else []
     only = ["--offline-replicas"] if offline else []
+    if aim is not None:
+        only = [f"--by {','.join(aim.by)}", f"--within {aim.within_percent:g}%"]
+        only += ["--leaders-only"] if aim.leaders_only else []
     return " ".join(["rebalance", *only, *chosen, *limit])
-
-
-class _Choice:
-    """The topics that may move, and why others may not."""
-
-    def __init__(
-        self, entry: ClusterEntry, specs: Mapping[str, TopicSpec], state: ClusterState
-    ) -> None:
-        self.entry, self.specs, self.state = entry, specs, state
-        self.left: dict[str, list[str]] = defaultdict(list)
-        self.alive = {broker.id for broker in state.brokers if broker.alive}
-        cordoned = {broker.id for broker in state.brokers if broker.cordoned}
-        self.frozen = cordoned | entry.drain_brokers
-        self.moving = {each.topic for each in state.reassignments}
-
-    def choose(self, topics: str) -> Iterator[MoveDiff]:
-        """Yield the rows of every topic that may move, by name."""
-        every = frozenset(MoveKind)
-        asked = diff_moves(
-            self.specs.values(), self.state, replace(allowed_moves(self.entry), allow=every)
-        )
-        pending = {diff.spec.name for diff in asked}
-        for name, topic in sorted(self.state.user_topics.items()):
-            if not (is_chosen(name, topics) and self.entry.manages(name)):
-                continue
-            spec = self.specs.get(name, TopicSpec(name, self.entry.location))
-            if why := self._refuse(spec, topic, pending):
-                self.left[why].append(name)
-                continue
-            given = {
-                number: row
-                for number, row in enumerate(topic.assignment)
-                if not self._may_move(topic, number, row)
-            }
-            if given:
-                why = "partitions out of sync, or on a cordoned or drained broker"
-                self.left[why].append(name)
-            if offline := self.state.find_offline(topic):
-                given = {
-                    number: self._lead_elsewhere(row, topic.in_sync[number], offline[number])
-                    for number, row in given.items()
-                }
-            kept = replace(spec, partitions=None, replication_factor=None, assignment=None)
-            yield MoveDiff(kept, topic, topic.assignment, given, None, ())
-
-    def choose_offline(
-        self, topics: str, takers: Collection[int], able: Collection[int]
-    ) -> Iterator[MoveDiff]:
-        """Yield the topics with replicas on failed log directories; only rows with one may move.
-
-        In: the brokers that take replicas, and all that could. Topics internal to Kafka and those
-        of no file count as well: a disk fails for all.
-        """
-        for name, topic in sorted(self.state.topics.items()):
-            offline = self.state.find_offline(topic)
-            if not any(offline) or not is_chosen(name, topics):
-                continue
-            spec = self.specs.get(name, TopicSpec(name, self.entry.location))
-            if why := self._refuse(spec, topic, ()):
-                self.left[why].append(name)
-                continue
-            given = {n: row for n, row in enumerate(topic.assignment) if not offline[n]}
-            for number, row in enumerate(topic.assignment):
-                stays = set(row).difference(offline[number])
-                if not offline[number]:
-                    continue
-                if not self.alive.intersection(topic.in_sync[number]):
-                    why = "no replica that is alive and in sync"
-                elif not self.frozen.isdisjoint(row):
-                    why = "on a cordoned or drained broker"
-                elif len(stays.union(able)) < len(row):
-                    why = "too few brokers without a failed log directory"
-                elif len(stays.union(takers)) < len(row):
-                    why = "too few of --brokers can take one"
-                else:
-                    continue
-                given[number] = row
-                if name not in self.left[why]:
-                    self.left[why].append(name)
-            kept = replace(spec, partitions=None, replication_factor=None, assignment=None)
-            yield MoveDiff(kept, topic, topic.assignment, given, None, ())
-
-    def _refuse(self, spec: TopicSpec, topic: TopicState, pending: Collection[str]) -> str:
-        """Say why a topic may not move; nothing if it may."""
-        if spec.absent:
-            return "to be deleted"
-        if spec.assignment is not None:
-            return "manual assignment"
-        if topic.name in self.moving or topic.reassigning:
-            return "being reassigned"
-        if any("*" in (topic.config.get(side.list_key) or "") for side in ThrottleSide):
-            return "a throttle list of *, which reconciler did not set"
-        if topic.name in pending:
-            return "moves are pending: reconciler plan --moves"
-        return ""
-
-    def _may_move(self, topic: TopicState, number: int, row: Replicas) -> bool:
-        """Return whether a partition is healthy, and on no broker that keeps it."""
-        in_sync = topic.in_sync[number] if topic.in_sync else row
-        return set(row) <= self.alive & set(in_sync) and self.frozen.isdisjoint(row)
-
-    def _lead_elsewhere(self, row: Replicas, in_sync: Replicas, offline: Replicas) -> Replicas:
-        """Return a row that stays, in another order if its preferred leader has a failed disk.
-
-        Brokers refuse another order of a row with a cordoned broker.
-        """
-        if row[0] not in offline or not self.frozen.isdisjoint(row):
-            return row
-        able = self.alive.intersection(in_sync)
-        leader = next((broker for broker in row if broker in able), row[0])
-        return (leader, *(broker for broker in row if broker != leader))
-
-    def note_left(self) -> Iterator[Finding]:
-        """Name the topics that stay, by reason."""
-        for why, names in self.left.items():
-            more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-            what = f"{count(len(names), 'topic')} left as they are ({why})"
-            listed = f"{what}: {', '.join(names[:NAMED])}{more}"
-            yield Finding("rebalance-left", listed, severity=Severity.NOTE)
 
 
 def _share_evenly(

@@ -17,7 +17,7 @@ from pydantic.config import JsonDict  # pydantic resolves annotations
 from reconciler.errors import Location
 from reconciler.model.cluster import Broker
 from reconciler.model.health import HealthCounts
-from reconciler.model.moves import MoveKind, MovePolicy, PlannedMoves
+from reconciler.model.moves import MoveKind, MovePolicy, PlannedBalance, PlannedMoves
 from reconciler.model.plan import (
     Balance,
     Commit,
@@ -203,9 +203,11 @@ class PlannedMovesDocument(Document):
     empty. `made_by` is the command that makes the plan. `min_insync` holds, by topic, the value
     that min.insync.replicas has while replicas are copied. The fingerprint covers `policy`,
     `min_insync`, and which brokers are drained; the other fields change with the sizes of topics.
+    `balance` is there if the plan was made by load.
     """
 
     policy: MovePolicyDocument
+    balance: Annotated[PlannedBalance | None, OMIT_EMPTY] = None
 
 
 @document_of(HealthCounts)

@@ -69,8 +69,8 @@ class TopicEntry(_Entry):
 
     `config` holds overrides only; null is the value of a key that the brokers do not know.
     `reassigning` names the partitions under reassignment, whose rows are their targets.
-    `size_bytes` and `rate_bytes_per_s` hold one number per partition: the stored bytes, and the
-    rate of producers.
+    `size_bytes`, `rate_bytes_per_s` and `read_bytes_per_s` hold one number per partition: the
+    stored bytes, the rate of producers, and that of consumers.
     """
 
     made_of: ClassVar[type | None] = TopicState
@@ -86,13 +86,14 @@ class TopicEntry(_Entry):
     internal: Annotated[StrictBool, OMIT_EMPTY] = False
     size_bytes: Annotated[tuple[Amount, ...], OMIT_EMPTY] = ()
     rate_bytes_per_s: Annotated[tuple[Amount, ...], OMIT_EMPTY] = ()
+    read_bytes_per_s: Annotated[tuple[Amount, ...], OMIT_EMPTY] = ()
 
     @classmethod
     def write(cls, value: TopicState, **given: Any) -> Self:
         """Return the entry of a topic, with its config in order."""
         config = dict(sorted(value.config.items()))
         # The format has a number for every partition, so a topic with an unknown one has none.
-        for key in ("size_bytes", "rate_bytes_per_s"):
+        for key in ("size_bytes", "rate_bytes_per_s", "read_bytes_per_s"):
             if -1 in getattr(value, key):
                 given[key] = ()
         return super().write(value, config=config, **given)

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from reconciler.model.moves import MIN_INSYNC, DirectoryPeak, Forecast, PlannedDrain, PlannedMoves
+from reconciler.model.moves import (
+    MIN_INSYNC,
+    DirectoryPeak,
+    Forecast,
+    PlannedBalance,
+    PlannedDrain,
+    PlannedMoves,
+)
 from reconciler.model.plan import Plan, PlannedTopic
 from reconciler.model.steps import Verb
+from reconciler.show.bands import say_bands
 from reconciler.show.wording import FieldView, StepView
 from reconciler.units import (
     AMOUNTS,
@@ -29,6 +37,8 @@ def _say(moves: PlannedMoves, plan: Plan) -> Iterator[Line]:
     forecast = moves.forecast
     racks = {broker.id: broker.rack for broker in plan.brokers}
     yield from ((f"drain {each.broker}", _say_drain(each, racks)) for each in moves.drains)
+    if moves.balance:
+        yield from say_bands(moves.balance, plan.brokers)
     yield "moves", " · ".join(_say_copies(moves, plan))
     if moves.replicas:
         yield "time", " · ".join(_say_time(moves))
@@ -43,7 +53,11 @@ def _say(moves: PlannedMoves, plan: Plan) -> Iterator[Line]:
     if moves.leader_changes:
         leaders = count(moves.leader_changes, "partition")
         get = "gets" if moves.leader_changes == 1 else "get"
-        yield "elections", f"at the end, {leaders} {get} another preferred leader"
+        fewest = ""
+        if moves.balance and moves.balance.least_leaders is not None:
+            least = moves.balance.least_leaders
+            fewest = ", the fewest possible" if moves.leader_changes <= least else ""
+        yield "elections", f"at the end, {leaders} {get} another preferred leader{fewest}"
 
 
 def _say_drain(drain: PlannedDrain, racks: Mapping[int, str | None]) -> str:
@@ -83,10 +97,25 @@ def _say_copies(moves: PlannedMoves, plan: Plan) -> Iterator[str]:
         yield f"{copied}, {size} without {unknown} of unknown size"
     else:
         yield f"{copied}, {approximate_size(forecast.copied_bytes)}"
+    if moves.balance:
+        yield from _say_bound(moves.balance, forecast)
+        return
     least = moves.least_replicas
     yield (
         "the fewest possible (proven)" if moves.replicas <= least else f"at least {least:,} needed"
     )
+
+
+def _say_bound(balance: PlannedBalance, forecast: Forecast | None) -> Iterator[str]:
+    """Say how many bytes any plan with these bands copies, as far as that is proven."""
+    if balance.least_bytes is None or forecast is None or forecast.unknown:
+        return
+    copied, least = forecast.copied_bytes, balance.least_bytes
+    if copied <= least:
+        yield "the fewest bytes possible (proven)"
+    elif least:
+        more = -(-1000 * (copied - least) // least) / 10
+        yield f"at most {more:g} % above the fewest bytes possible"
 
 
 def _say_time(moves: PlannedMoves) -> Iterator[str]:

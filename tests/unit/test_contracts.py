@@ -55,10 +55,11 @@ DOORS = {
         trouble""",
     "inventory": "brokers configs description groups inventory topics",
     "kafka": "audit connection grants lock mover moves reader writer",
-    "moves": """decisions elections plan progress reassignments rebalance running.cancel
+    "moves": """by_load decisions elections plan progress reassignments rebalance running.cancel
         running.interventions running.run throttles""",
-    "placement": """bounds given_rows kafka_placement loss measure moving.check moving.moves
-        moving.problem problem strategies weigh""",
+    "placement": """bounds given_rows kafka_placement loads.check loads.problem loads.search
+        loads.shares loss measure moving.check moving.moves moving.problem problem strategies
+        weigh""",
     "sandbox": "cluster control jars launch paths record request",
     "scaffold": "adoption answers checks repository tasks",
     "show": """description explain.matrix explain.picture explain.text fields github gradual grants

@@ -1,7 +1,8 @@
 """What no rows can cost less than: prices on load prove it, and so do units that move as a whole.
 
-Any prices prove a bound, so a reader can verify one without the search that found them: see
-`bound_by_prices`, and docs/rebalance.md.
+Any prices prove a bound, so a reader can verify one without the search that found them.
+
+The argument: docs/placement.md, "Balance by load".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Rows while a search changes them: loads that follow, and what one more change would gain."""
+"""Rows while a search changes them: loads that follow, and what one more change would gain.
+
+The argument: docs/placement.md, "Balance by load".
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 No proof of the optimum: reaching a band is NP-hard (partition, bin packing). `bounds` proves how
 far from it the rows can be at most. Same problem, same rows: ties are broken by numbers.
+
+The argument: docs/placement.md, "Balance by load".
 """
 
 from __future__ import annotations
@@ -321,7 +323,40 @@ def _repair(layout: Layout, goal: float) -> Layout:
                 _trim(trial)
             if _rank(trial) < rank:
                 best, rank, better = trial, _rank(trial), True
+    return _kick(best) if rank[0] else best
+
+
+def _kick(layout: Layout) -> Layout:
+    """Move a unit though that makes it worse, and see what follows: one large for some small."""
+    best, rank = layout, _rank(layout)
+    rounds = min(_ROUNDS_OF_LEADS, _UNITS // max(1, len(layout.part)))
+    for unit, broker in islice(_list_kicks(layout), rounds):
+        one, to = np.array([unit]), np.array([broker])
+        if not best.list_permitted(one, to)[0, 0]:
+            continue
+        trial = best.copy()
+        trial.move(unit, broker)
+        trial.movable = best.movable.copy()
+        trial.movable[unit] = False
+        _reduce(trial)
+        trial.movable = best.movable
+        _trim(trial)
+        if _rank(trial) < rank:
+            best, rank = trial, _rank(trial)
     return best
+
+
+def _list_kicks(layout: Layout) -> Iterator[tuple[int, int]]:
+    """Yield units of brokers that are outside, and where they could go; and the other way."""
+    outside = layout.weigh_outside()
+    order = np.argsort(-outside, kind="stable")
+    for broker in order[outside[order] > _TINY]:
+        every = np.arange(layout.problem.brokers)
+        leaving = np.flatnonzero((layout.place == broker) & layout.movable)
+        entering = np.flatnonzero((layout.place != broker) & layout.movable)
+        for units, targets in ((leaving, every), (entering, broker[None])):
+            at, to = np.nonzero(layout.list_permitted(units, targets))
+            yield from zip(units[at].tolist(), targets[to].tolist(), strict=True)
 
 
 def _redo(layout: Layout, undone: Sequence[int]) -> Layout:

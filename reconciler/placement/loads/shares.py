@@ -1,7 +1,9 @@
 """What each broker should hold under the rack rule, and the band around it.
 
 The mean of all brokers is not reachable where racks differ in size: three replicas in three racks
-put a third of everything into each. docs/rebalance.md has an example.
+put a third of everything into each.
+
+The argument: docs/placement.md, "Balance by load".
 """
 
 from __future__ import annotations
@@ -81,7 +83,8 @@ def bound_loads(
     nothing moves if no broker is outside, and a second run has nothing to do.
     """
     low, high = np.ceil(shares * (1 - aim)), np.floor(shares * (1 + aim))
-    low, high = np.minimum(low, shares.round()), np.maximum(high, shares.round())
+    # A share that is no whole number is met by both neighbours.
+    low, high = np.minimum(low, np.floor(shares)), np.maximum(high, np.ceil(shares))
     outside = (load < np.floor(shares * (1 - threshold))) | (
         load > np.ceil(shares * (1 + threshold))
     )

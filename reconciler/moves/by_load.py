@@ -1,0 +1,360 @@
+"""Rows that bring every broker into a band around its share of replicas, bytes, writes or reads.
+
+First other brokers get replicas, then other replicas become preferred leaders, which copies
+nothing. What the bands mean: docs/rebalance.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import TYPE_CHECKING
+
+from reconciler.errors import UsageError
+from reconciler.model.cluster import ClusterState, Place, Replicas, TopicState
+from reconciler.model.moves import BrokerBand, LoadBand, LoadKind, PlannedBalance
+from reconciler.moves.differences import MoveDiff
+from reconciler.spec.entry import ClusterEntry
+
+if TYPE_CHECKING:
+    from reconciler.placement.loads.problem import Flags, Floats, Ints, LoadProblem
+
+WITHIN_PERCENT = 10.0
+"""How far from its share a broker may be, by default."""
+
+FIELDS: Mapping[LoadKind, str] = {
+    LoadKind.DISK: "size_bytes",
+    LoadKind.WRITE: "rate_bytes_per_s",
+    LoadKind.READ: "read_bytes_per_s",
+}
+"""Where a topic has the amounts of a kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadAim:
+    """What a balance by load aims at.
+
+    A broker more than `within_percent` of its share away from it is to come within half of that.
+    With `leaders_only`, nothing is copied. `brokers` are the only ones that take replicas, each up
+    to its share; if it is empty, all that are able take some.
+    """
+
+    by: tuple[LoadKind, ...]
+    within_percent: float = WITHIN_PERCENT
+    leaders_only: bool = False
+    brokers: frozenset[int] = frozenset()
+
+
+def balance_by_load(
+    entry: ClusterEntry,
+    diffs: Sequence[MoveDiff],
+    state: ClusterState,
+    aim: LoadAim,
+    able: Collection[int],
+) -> tuple[tuple[MoveDiff, ...], PlannedBalance]:
+    """Decide every row: with the fewest bytes copied, and then the fewest leaders changed.
+
+    In: the rows that may change, and the brokers that could take replicas.
+    Errors: UsageError if an amount that the aim needs is not known of any partition, or if the
+    leaders alone cannot move it; AssertionError if the checker objects.
+    """
+    table = _Table(entry, diffs, state, aim, frozenset(able))
+    bands: list[LoadBand] = []
+    least_bytes, unreached = None, False
+    rows = table.rows
+    kinds = [kind for kind in aim.by if kind is not LoadKind.READ]
+    if kinds and not aim.leaders_only:
+        moved = table.move_replicas(kinds)
+        rows, unreached = moved.rows, moved.unreached
+        bands += moved.bands
+        least_bytes = moved.least if table.sized else None
+    led = table.choose_leaders(rows, _list_leader_kinds(aim))
+    after = {
+        place: led.rows[number]
+        for number, place in enumerate(table.places)
+        if table.movable[number]
+    }
+    decided = tuple(
+        replace(
+            diff,
+            given={
+                number: after.get((diff.spec.name, number), diff.given.get(number, row))
+                for number, row in enumerate(diff.rows)
+            },
+        )
+        for diff in diffs
+    )
+    unreached |= led.unreached
+    bands += led.bands
+    balance = PlannedBalance(
+        aim.within_percent, tuple(bands), least_bytes, led.least, unreached=unreached
+    )
+    return decided, balance
+
+
+def _list_leader_kinds(aim: LoadAim) -> list[LoadKind]:
+    """Return what leaders are balanced by: rates if they are asked for, or else their number."""
+    rates: list[LoadKind] = [k for k in aim.by if k in (LoadKind.WRITE, LoadKind.READ)]
+    if aim.leaders_only and LoadKind.DISK in aim.by:
+        what = "bytes on disk do not move with leaders"
+        raise UsageError(f"{what}; with --leaders-only, write --by count, write or read")
+    return rates if rates and LoadKind.COUNT not in aim.by else [*rates, LoadKind.COUNT]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """Rows after one stage, its bands, and the least that it has to cost."""
+
+    rows: tuple[Replicas, ...]
+    bands: tuple[LoadBand, ...]
+    least: int
+    unreached: bool
+
+
+class _Table:
+    """All partitions of a cluster as arrays, with what each carries."""
+
+    def __init__(
+        self,
+        entry: ClusterEntry,
+        diffs: Sequence[MoveDiff],
+        state: ClusterState,
+        aim: LoadAim,
+        able: frozenset[int],
+    ) -> None:
+        self.entry, self.state, self.aim, self.able = entry, state, aim, able
+        moving = {diff.spec.name: diff for diff in diffs if not diff.stays}
+        self.names = sorted(state.topics)
+        self.places: list[Place] = []
+        self.movable: list[bool] = []
+        rows: list[Replicas] = []
+        for name in self.names:
+            diff = moving.get(name)
+            for number, row in enumerate(state.topics[name].assignment):
+                self.places.append((name, number))
+                self.movable.append(diff is not None and number not in diff.given)
+                rows.append(diff.given.get(number, row) if diff is not None else row)
+        self.rows = tuple(rows)
+        self.anywhere = {name for name, diff in moving.items() if not diff.spec.rack_aware}
+        known = {broker.id for broker in state.brokers}
+        self.ids = sorted(known.union(*rows))
+        self.sized = _is_known(state, LoadKind.DISK)
+
+    def move_replicas(self, kinds: Sequence[LoadKind]) -> _Stage:
+        """Choose brokers for replicas, so that loads of these kinds are in their bands."""
+        import numpy as np
+
+        from reconciler.placement.loads.problem import NOBODY
+        from reconciler.placement.loads.search import balance_loads
+
+        width = max(map(len, self.rows), default=1)
+        rows = self._index([[*row, *[NOBODY] * (width - len(row))] for row in self.rows])
+        cost = self._list_amounts(LoadKind.DISK) if self.sized else np.ones(len(rows), np.int64)
+        problem, outside, shares = self._set_bands(rows, kinds, cost, np.array([], dtype=np.int64))
+        found = balance_loads(problem)
+        self._check(problem, found.rows)
+        ids = self.ids
+        after = []
+        for old, new in zip(self.rows, found.rows.tolist(), strict=True):
+            chosen = [ids[broker] for broker in new if broker != NOBODY]
+            kept = [broker for broker in old if broker in chosen]
+            after.append((*kept, *sorted(set(chosen) - set(kept))))
+        bands = self._describe(problem, found.rows, kinds, outside, shares, of_leaders=False)
+        left = float(problem.measure_outside(problem.add_up(found.rows)).sum())
+        return _Stage(tuple(after), bands, int(found.least_cost), left > 0)
+
+    def choose_leaders(self, rows: Sequence[Replicas], kinds: Sequence[LoadKind]) -> _Stage:
+        """Choose the preferred leaders of rows, so that their loads are in their bands."""
+        import numpy as np
+
+        from reconciler.placement.loads.problem import NOBODY
+        from reconciler.placement.loads.search import balance_loads
+
+        width = max(map(len, rows), default=1)
+        within = self._index([[*row, *[NOBODY] * (width - len(row))] for row in rows])
+        cost = np.ones(len(rows), dtype=np.int64)
+        problem, outside, shares = self._set_bands(within[:, :1], kinds, cost, within)
+        found = balance_loads(problem)
+        self._check(problem, found.rows)
+        after = []
+        for row, (leader,) in zip(rows, found.rows.tolist(), strict=True):
+            first = self.ids[leader] if leader != NOBODY else None
+            after.append(row if first is None else (first, *(b for b in row if b != first)))
+        bands = self._describe(problem, found.rows, kinds, outside, shares, of_leaders=True)
+        left = float(problem.measure_outside(problem.add_up(found.rows)).sum())
+        return _Stage(tuple(after), bands, int(found.least_cost), left > 0)
+
+    def _check(self, problem: LoadProblem, rows: Ints) -> None:
+        from reconciler.placement.loads.check import check_loads
+
+        if violations := check_loads(problem, rows):
+            raise AssertionError("; ".join(violations))
+
+    def _index(self, rows: Sequence[Sequence[int]]) -> Ints:
+        """Return rows of broker ids as indices; what is not an id stays."""
+        import numpy as np
+
+        numbers = {broker: number for number, broker in enumerate(self.ids)}
+        return np.array([[numbers.get(b, b) for b in row] for row in rows], dtype=np.int64)
+
+    def _set_bands(
+        self, rows: Ints, kinds: Sequence[LoadKind], cost: Ints, within: Ints
+    ) -> tuple[LoadProblem, Flags, Floats]:
+        """Return the problem, which brokers (K, B) are outside, and their shares (K, B)."""
+        import numpy as np
+
+        from reconciler.placement.loads.problem import NOBODY, LoadProblem
+        from reconciler.placement.loads.shares import bound_loads, share_load
+
+        leads = bool(within.size)
+        count = len(self.ids)
+        able = np.array([broker in self.able for broker in self.ids])
+        if leads:  # what holds no replica can lead nothing
+            able &= np.isin(np.arange(count), within)
+        takes = able
+        if self.aim.brokers and not leads:
+            takes = np.array([broker in self.aim.brokers for broker in self.ids])
+        held = rows != NOBODY
+        racked = np.array([name not in self.anywhere for name, _ in self.places])
+        on_able = (held & able[rows]).sum(axis=1)
+        loads = np.array([self._list_amounts(kind, leads=leads) for kind in kinds])
+        zero = np.zeros((len(kinds), count), dtype=np.int64)
+        topics = np.repeat(
+            np.arange(len(self.names)),
+            [len(self.state.topics[name].assignment) for name in self.names],
+        )
+        problem = LoadProblem(
+            rows=rows,
+            loads=loads,
+            fixed=zero,
+            cost=cost,
+            low=zero,
+            high=zero,
+            scale=np.ones(len(kinds)),
+            racks=self._list_racks(),
+            receivers=takes,
+            movable=np.array(self.movable),
+            topics=topics,
+            spread=None if leads else 0,
+            within=within if leads else None,
+        )
+        low, high, outside, shares = [], [], [], []
+        part = self.aim.within_percent / 100
+        for kind, amounts, load in zip(kinds, loads, problem.add_up(rows), strict=True):
+            capacity = self._list_capacity(kind, leads=leads)
+            share = share_load(
+                amounts, on_able, problem.racks, capacity, able, racked & (not leads)
+            )
+            least, most, apart = bound_loads(load, share, part, part / 2)
+            if self.aim.brokers and not leads:
+                # The others only give, and a broker that takes gets no more than its share.
+                least = np.where(takes, least, 0)
+                most = np.where(takes, np.maximum(np.ceil(share), load), most).astype(np.int64)
+                apart &= ~(able & ~takes & (load < share))
+            low.append(np.where(able, least, 0))
+            high.append(np.where(able, most, load))
+            outside.append(apart & able)
+            shares.append(share)
+        scale = np.array([max(1.0, float(share[able].mean())) for share in shares])
+        problem = replace(problem, low=np.array(low), high=np.array(high), scale=scale)
+        return problem, np.array(outside), np.array(shares)
+
+    def _list_racks(self) -> Ints:
+        import numpy as np
+
+        racks = {broker.id: broker.rack or "" for broker in self.state.brokers}
+        names = sorted({racks.get(broker, "") for broker in self.ids})
+        return np.array([names.index(racks.get(broker, "")) for broker in self.ids])
+
+    def _list_capacity(self, kind: LoadKind, *, leads: bool) -> Floats:
+        """Return the capacity of each broker: as written, or the bytes of its directories."""
+        import numpy as np
+
+        written = [self.entry.capacity.get(broker, 1) for broker in self.ids]
+        if kind is not LoadKind.DISK or self.entry.capacity or leads:
+            return np.array(written, dtype=np.float64)
+        totals = [
+            sum(directory.total_bytes or 0 for directory in self.state.directories.get(broker, ()))
+            for broker in self.ids
+        ]
+        told = all(
+            total for broker, total in zip(self.ids, totals, strict=True) if broker in self.able
+        )
+        return np.array(totals if told else written, dtype=np.float64)
+
+    def _list_amounts(self, kind: LoadKind, *, leads: bool = False) -> Ints:
+        """Return what one unit of each partition carries."""
+        import numpy as np
+
+        amounts: list[int] = []
+        if kind is LoadKind.COUNT:
+            # Topics internal to Kafka do not count: it creates them at any time.
+            amounts = [int(not self.state.topics[name].internal) for name, _ in self.places]
+        else:
+            topics = [self.state.topics[name] for name in self.names]
+            amounts = list(_fill_in(topics, kind))
+        if kind is LoadKind.READ and leads:
+            written = self._list_amounts(LoadKind.WRITE)
+            followers = [len(row) - 1 for row in self.rows]
+            amounts = [
+                read + wrote * others
+                for read, wrote, others in zip(amounts, written.tolist(), followers, strict=True)
+            ]
+        return np.array(amounts, dtype=np.int64)
+
+    def _describe(
+        self,
+        problem: LoadProblem,
+        rows: Ints,
+        kinds: Sequence[LoadKind],
+        outside: Flags,
+        shares: Floats,
+        *,
+        of_leaders: bool,
+    ) -> tuple[LoadBand, ...]:
+        before, after = problem.add_up(problem.rows), problem.add_up(rows)
+        return tuple(
+            LoadBand(
+                kind,
+                of_leaders,
+                tuple(self.ids[number] for number in outside[k].nonzero()[0]),
+                tuple(
+                    BrokerBand(
+                        broker,
+                        round(float(shares[k, number])),
+                        int(problem.low[k, number]),
+                        int(problem.high[k, number]),
+                        int(before[k, number]),
+                        int(after[k, number]),
+                    )
+                    for number, broker in enumerate(self.ids)
+                    if broker in self.able and shares[k, number]
+                ),
+            )
+            for k, kind in enumerate(kinds)
+        )
+
+
+def _is_known(state: ClusterState, kind: LoadKind) -> bool:
+    return any(
+        amount >= 0 for topic in state.topics.values() for amount in getattr(topic, FIELDS[kind])
+    )
+
+
+def _fill_in(topics: Sequence[TopicState], kind: LoadKind) -> Iterator[int]:
+    """Yield the amount of every partition; an unknown one is the median of its topic, or of all.
+
+    Errors: UsageError if none is known.
+    """
+    found = [getattr(topic, FIELDS[kind]) for topic in topics]
+    medians = [median(known) for each in found if (known := [a for a in each if a >= 0])]
+    if not medians:
+        what = f"no {FIELDS[kind]} is known of any partition"
+        raise UsageError(f"{what}, so nothing can be balanced --by {kind}")
+    usual = median(medians)
+    for topic, each in zip(topics, found, strict=True):
+        known = [amount for amount in each if amount >= 0]
+        estimate = round(median(known) if known else usual)
+        for number in range(len(topic.assignment)):
+            yield each[number] if number < len(each) and each[number] >= 0 else estimate

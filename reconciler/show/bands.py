@@ -1,0 +1,107 @@
+"""The loads of brokers before and after a balance: lines with a bar for each, and the band."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from reconciler.model.cluster import Broker
+from reconciler.model.moves import BrokerBand, LoadBand, LoadKind, PlannedBalance
+from reconciler.units import AMOUNTS, approximate_size, count
+
+Line = tuple[str, str]
+
+SHOWN = 12
+"""The most brokers of a band that are shown; those that were outside come first."""
+
+_WIDTH = 24
+"""The columns of a bar: twice the share, so that the middle is the share."""
+
+
+def say_bands(balance: PlannedBalance, brokers: Iterable[Broker]) -> Iterator[Line]:
+    """Say of each load which brokers are outside its band, and show their bars."""
+    racks = {broker.id: broker.rack for broker in brokers}
+    for band in balance.bands:
+        yield f"by {_name(band)}", " · ".join(_sum_up(band, balance))
+        if band.outside:
+            yield from _list_bars(band, racks)
+
+
+def _name(band: LoadBand) -> str:
+    if band.by is LoadKind.COUNT:
+        return "leaders" if band.of_leaders else "replicas"
+    return f"{band.by} of leaders" if band.of_leaders else str(band.by)
+
+
+def _sum_up(band: LoadBand, balance: PlannedBalance) -> Iterator[str]:
+    within = f"{balance.within_percent:g} %"
+    if not band.outside:
+        yield f"every broker is within {within} of its share"
+        return
+    are = "is" if len(band.outside) == 1 else "are"
+    yield f"{count(len(band.outside), 'broker')} {are} more than {within} off the share"
+    left = [each for each in band.brokers if not each.low <= each.after <= each.high]
+    if left:
+        listed = ", ".join(str(each.broker) for each in left[:SHOWN])
+        more = f" and {len(left) - SHOWN:,} more" if len(left) > SHOWN else ""
+        yield f"out of reach for {count(len(left), 'broker')}: {listed}{more}"
+    else:
+        yield f"all within {balance.within_percent / 2:g} % afterwards"
+
+
+def _list_bars(band: LoadBand, racks: Mapping[int, str | None]) -> Iterator[Line]:
+    outside = [each for each in band.brokers if each.broker in band.outside]
+    rest = [each for each in band.brokers if each.broker not in band.outside]
+    shown = sorted(
+        (outside + rest)[:SHOWN], key=lambda each: (racks.get(each.broker) or "", each.broker)
+    )
+    for each in shown:
+        rack = racks.get(each.broker)
+        yield (
+            f"broker {each.broker}",
+            " ".join(
+                [
+                    _draw(each),
+                    f"{_say(band.by, each.before)} {_say_off(each, each.before)}",
+                    f"→ {_say(band.by, each.after)} {_say_off(each, each.after)}",
+                    *([f"· rack {rack}"] if rack else []),
+                ]
+            ),
+        )
+    if len(band.brokers) > len(shown):
+        yield "", f"{count(len(band.brokers) - len(shown), 'more broker')}"
+
+
+def _draw(each: BrokerBand) -> str:
+    """Draw the load after the plan, the one before, and the share: `███████░░|·····`.
+
+    Full: what is there before and after. Light: what goes. Medium: what comes. `|`: the share.
+    """
+    top = max(2 * each.share, each.before, each.after, 1)
+    before, after, share = (
+        round(_WIDTH * amount / top) for amount in (each.before, each.after, each.share)
+    )
+    cells = []
+    for cell in range(_WIDTH):
+        if cell == share:
+            cells.append("|")
+        elif cell < min(before, after):
+            cells.append("█")
+        elif cell < after:
+            cells.append("▓")
+        elif cell < before:
+            cells.append("░")
+        else:
+            cells.append("·")
+    return "".join(cells)
+
+
+def _say(by: LoadKind, amount: int) -> str:
+    if by is LoadKind.COUNT:
+        return f"{amount:,}"
+    return approximate_size(amount) if by is LoadKind.DISK else AMOUNTS["rate"](amount)
+
+
+def _say_off(each: BrokerBand, amount: int) -> str:
+    if not each.share:
+        return ""
+    return f"({round(100 * (amount - each.share) / each.share):+d} %)"
