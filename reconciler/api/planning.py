@@ -140,11 +140,11 @@ def read_for_moves(
     cluster: str,
     bootstrap_servers: str | None,
     against: Path | None,
-    plan: Callable[[ClusterState], Plan],
+    plan: Callable[[ClusterState], Plan] | None,
 ) -> ClusterState:
     """Read what a plan of any moves needs, of every topic, from a cluster or a snapshot.
 
-    If `plan` copies nothing, write rates are not measured.
+    If `plan` copies nothing, write rates are not measured. It is None if it needs them itself.
     Errors: those of `plan`, and as `read_cluster` and `read_snapshot`; UsageError for a snapshot
     with an address, or a cluster that the estate does not name.
     """

@@ -145,8 +145,11 @@ def command(
         offline=offline_replicas,
         aim=aim,
     )
+    by_rates = not {LoadKind.WRITE, LoadKind.READ}.isdisjoint(by)
     with working(f"reading {cluster}") as say:
-        state = read_for_moves(loaded, cluster, bootstrap_servers, against, plan)
+        state = read_for_moves(
+            loaded, cluster, bootstrap_servers, against, None if by_rates else plan
+        )
         say("planning")
         planned = plan(state)
     return offer_plan(planned, form, out, detailed=detailed_exitcode)

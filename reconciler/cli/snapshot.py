@@ -11,7 +11,7 @@ from reconciler.api.planning import load_estate
 from reconciler.api.snapshots import take_snapshot, write_snapshot
 from reconciler.cli import options
 from reconciler.cli.terminal import print_note, working
-from reconciler.units import count
+from reconciler.units import approximate_duration, count
 
 
 @click.command(cls=options.Command)
@@ -25,7 +25,16 @@ from reconciler.units import count
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write it; - prints it.",
 )
-def command(estate: Path, cluster: str, bootstrap_servers: str | None, out: Path) -> None:
+@click.option(
+    "--measure",
+    default="0",
+    metavar="DURATION",
+    callback=options.read_duration,
+    help="Measure for so long what producers write to each partition, such as 10m.",
+)
+def command(
+    estate: Path, cluster: str, bootstrap_servers: str | None, out: Path, measure: float
+) -> None:
     """Write brokers, topics, replicas and configs of a cluster into a file.
 
     ESTATE has the connection settings. The file holds no records and no secrets; `plan
@@ -35,8 +44,13 @@ def command(estate: Path, cluster: str, bootstrap_servers: str | None, out: Path
 
     loaded = load_estate(estate)
     find_cluster(loaded, cluster)
-    with working(f"reading {cluster}"):
-        state = take_snapshot(loaded, cluster, bootstrap_servers=bootstrap_servers)
+    task = f"reading {cluster}"
+    if measure:
+        task += f", and measuring writes for {approximate_duration(measure)}"
+    with working(task):
+        state = take_snapshot(
+            loaded, cluster, bootstrap_servers=bootstrap_servers, measure_s=measure
+        )
     if out == options.STDOUT:
         click.echo(encode_snapshot(state), nl=False)
     else:

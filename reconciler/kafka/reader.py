@@ -156,13 +156,14 @@ class KafkaReader:
         what = f"reading configs of {topic or 'brokers'} on {self._connection.entry.name}"
         return self._connection.ask(lambda client: read_config_values(client, topic, brokers), what)
 
-    def read_sizes(self, state: ClusterState) -> ClusterState:
+    def read_sizes(self, state: ClusterState, *, interval_s: float = 0) -> ClusterState:
         """Add the sizes of partitions and the log directories of brokers to a state.
 
+        With an interval, sizes are read twice, and write rates are how much leaders grow meanwhile.
         What cannot be read is unknown, and a note of the state says why. Errors: as `read_cluster`.
-        Cost: one request for each broker.
+        Cost: one request for each broker, or two and the interval.
         """
-        return read_sizes(self._connection, state)
+        return read_sizes(self._connection, state, interval_s)
 
     def read_moves(
         self, state: ClusterState, *, interval_s: float = RATE_INTERVAL_S, lists: bool = True

@@ -1,0 +1,236 @@
+"""Six brokers with uneven disks and writes become even, while producers write and consumers read.
+
+Sizes and rates are those that reconciler measures. What is judged afterwards, kafka-python reads.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from kafka.admin import KafkaAdminClient
+from lab import connect_to, create
+
+from reconciler.cli.app import run
+from reconciler.model.steps import CreateTopic
+from reconciler.sandbox.cluster import Cluster, start_cluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("brief_rates")]
+
+RECORD = bytes(10_000)
+
+SIZES = {"big": 6_000_000, "small": 1_000_000}
+"""Bytes of each partition."""
+
+ROWS = {"big": ((1, 2, 3),) * 4, "small": ((4, 5, 6), (1, 5, 3)) * 4}
+
+
+@pytest.fixture
+def brokers() -> Iterator[Cluster]:
+    """Six brokers in three racks: 1 and 4, 2 and 5, 3 and 6."""
+    with start_cluster(brokers=6, racks=3) as cluster:
+        yield cluster
+
+
+def test_disks_become_even_under_traffic_and_no_record_is_lost(
+    brokers: Cluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    prepare(brokers, tmp_path, monkeypatch)
+    before = list_bytes(brokers)
+    assert max(before.values()) > 3 * min(before.values())
+    asked = ["rebalance", "--cluster", "lab", "--by", "disk", "--out", "disk.json"]
+    with traffic(brokers) as sent:
+        assert run(asked) == 0
+        assert run(["apply", "disk.json", "--auto-approve"]) == 0
+    moves = json.loads((tmp_path / "disk.json").read_text())["moves"]
+    assert moves["balance"]["unreached"] is False
+    assert moves["balance"]["least_bytes"] <= moves["forecast"]["copied_bytes"]
+    after = list_bytes(brokers)
+    share = sum(after.values()) / 6
+    # The traffic meanwhile is a few records.
+    assert all(abs(held - share) < 0.15 * share for held in after.values()), after
+    assert read_all(brokers, "live", len(sent)) == set(sent)
+
+    capsys.readouterr()
+    assert run(asked) == 0
+    assert "copied" not in capsys.readouterr().out.replace("no replica is copied", "")
+
+
+def test_leaders_alone_even_the_writes_that_were_measured(
+    brokers: Cluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    prepare(brokers, tmp_path, monkeypatch)
+    written: Counter[tuple[str, int]] = Counter()
+    with writing(brokers, written):
+        started = time.monotonic()
+        before = Counter(written)
+        measuring = ["snapshot", "--cluster", "lab", "--measure", "20s", "--out", "lab.json"]
+        assert run(measuring) == 0
+        seconds, after = time.monotonic() - started, Counter(written)
+    taken = json.loads((tmp_path / "lab.json").read_text())
+    rates = {
+        (topic["name"], number): rate
+        for topic in taken["topics"]
+        for number, rate in enumerate(topic.get("rate_bytes_per_s", ()))
+    }
+    for place, bytes_ in (after - before).items():
+        assert rates[place] == pytest.approx(bytes_ / seconds, rel=0.25)
+
+    asked = ["rebalance", "--cluster", "lab", "--by", "write", "--leaders-only"]
+    assert run([*asked, "--against", "lab.json", "--out", "write.json"]) == 0
+    moves = json.loads((tmp_path / "write.json").read_text())["moves"]
+    assert moves["replicas"] == 0
+    assert run(["apply", "write.json", "--auto-approve"]) == 0
+    led: Counter[int] = Counter()
+    for (topic, number), rate in rates.items():
+        led[find_leader(brokers, topic, number)] += rate
+    (band,) = moves["balance"]["bands"]
+    # Eight partitions of one rate on six brokers: none leads more than two of them.
+    one = max(rates.values())
+    assert max(led.values()) < 2.5 * one, band
+
+
+def prepare(brokers: Cluster, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Create the topics, fill them, and write an estate."""
+    monkeypatch.chdir(folder)
+    (folder / "topics").mkdir()
+    (folder / "topics" / "clusters.yaml").write_text(
+        "version: 1\nclusters:\n  lab:\n"
+        f"    client: {{bootstrap.servers: '{brokers.bootstrap_servers}'}}\n"
+        "    moves: {allow: [rebalance], rate: 50MiB, keep_free: 0%}\n"
+    )
+    with connect_to(brokers) as connection:
+        create(connection, *(CreateTopic(name, rows, {}) for name, rows in ROWS.items()))
+        create(connection, CreateTopic("live", ((1, 2, 3), (4, 5, 6)), {}))
+    producer = Producer({"bootstrap.servers": brokers.bootstrap_servers, "log_level": 0})
+    for name, rows in ROWS.items():
+        for number in range(len(rows)):
+            for _ in range(SIZES[name] // len(RECORD)):
+                producer.produce(name, RECORD, partition=number)
+                producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+@contextmanager
+def traffic(brokers: Cluster) -> Iterator[list[bytes]]:
+    """Write numbered records all the time; yields those that the brokers took."""
+    sent: list[bytes] = []
+    ended = threading.Event()
+    producer = Producer(
+        {"bootstrap.servers": brokers.bootstrap_servers, "acks": "all", "log_level": 0}
+    )
+
+    def write() -> None:
+        number = 0
+        while not ended.is_set():
+            value = str(number).encode()
+            producer.produce(
+                "live",
+                value,
+                partition=number % 2,
+                on_delivery=lambda error, record: error or sent.append(record.value()),
+            )
+            producer.poll(0.02)
+            number += 1
+        assert producer.flush(60) == 0
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield sent
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextmanager
+def writing(brokers: Cluster, written: Counter[tuple[str, int]]) -> Iterator[None]:
+    """Write 100 kB each second to every partition of `small`."""
+    ended = threading.Event()
+    producer = Producer({"bootstrap.servers": brokers.bootstrap_servers, "log_level": 0})
+
+    def write() -> None:
+        due = time.monotonic()
+        while not ended.is_set():
+            for number in range(len(ROWS["small"])):
+                producer.produce("small", RECORD, partition=number)
+                written["small", number] += len(RECORD)
+            producer.flush(10)
+            due += 0.1
+            time.sleep(max(0.0, due - time.monotonic()))
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    time.sleep(1)
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def read_all(brokers: Cluster, topic: str, count: int) -> set[bytes]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": brokers.bootstrap_servers,
+            "group.id": "judge",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([topic])
+    found: set[bytes] = set()
+    deadline = time.monotonic() + 60
+    while len(found) < count and time.monotonic() < deadline:
+        found.update(record.value() for record in consumer.consume(500, 1) if not record.error())
+    consumer.close()
+    return found
+
+
+def list_bytes(brokers: Cluster) -> Mapping[int, int]:
+    """Return the bytes of all topics on each broker, but what a move left behind."""
+    held: dict[int, int] = {}
+    client = KafkaAdminClient(bootstrap_servers=brokers.bootstrap_servers)
+    try:
+        places = {
+            (topic["name"], part["partition_index"]): part["replica_nodes"]
+            for topic in client.describe_topics([*ROWS, "live"])
+            for part in topic["partitions"]
+        }
+        for broker in range(1, 7):
+            held[broker] = 0
+            (told,) = client.describe_log_dirs(brokers=[broker])
+            for directory in told["log_dirs"]:
+                for topic in directory["topics"]:
+                    for part in topic["partitions"]:
+                        place = (topic["name"], part["partition_index"])
+                        if broker in places.get(place, ()):
+                            held[broker] += part["partition_size"]
+    finally:
+        client.close()
+    return held
+
+
+def find_leader(brokers: Cluster, topic: str, number: int) -> int:
+    client = KafkaAdminClient(bootstrap_servers=brokers.bootstrap_servers)
+    try:
+        (found,) = client.describe_topics([topic])
+        return next(
+            int(part["leader_id"])
+            for part in found["partitions"]
+            if part["partition_index"] == number
+        )
+    finally:
+        client.close()
