@@ -19,8 +19,8 @@ from reconciler.api.snapshots import identify_topics, read_snapshot
 
 if TYPE_CHECKING:
     from reconciler.model.cluster import ClusterState, Place, Replicas
+    from reconciler.model.moves import LoadAim
     from reconciler.model.plan import Commit, Plan
-    from reconciler.moves.by_load import LoadAim
     from reconciler.placement.weigh import Weigh
     from reconciler.planfile.approval import Approval
     from reconciler.spec.base import Base

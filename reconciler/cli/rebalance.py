@@ -1,4 +1,4 @@
-"""`reconciler rebalance`: a plan that makes replicas even, such as on brokers that joined."""
+"""`reconciler rebalance`: a plan that balances brokers, such as those that joined."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
+from reconciler.api.connections import find_cluster
 from reconciler.api.planning import load_estate, plan_rebalance, read_for_moves
 from reconciler.api.rendering import PlanFormat
 from reconciler.cli import options
 from reconciler.cli.plans import check_out, choose_output, offer_plan
 from reconciler.cli.terminal import working
-from reconciler.model.moves import LoadKind
-from reconciler.moves.by_load import WITHIN_PERCENT, LoadAim
+from reconciler.model.moves import LoadAim, LoadKind
 
 
 def _read_brokers(
@@ -69,7 +69,8 @@ def _read_percent(ctx: click.Context, param: click.Parameter, value: str | None)
     "--max-bytes",
     metavar="SIZE",
     callback=options.read_size,
-    help="Copy at most this much, such as 500GiB, the smallest partitions first.",
+    help="Copy at most this much, such as 500GiB: what helps most for its bytes, or with "
+    "--even-topics the smallest partitions.",
 )
 @click.option(
     "--by",
@@ -77,18 +78,24 @@ def _read_percent(ctx: click.Context, param: click.Parameter, value: str | None)
     metavar="LOAD,…",
     callback=_read_kinds,
     help="Bring every broker near its share of this: count (of replicas), disk, write or read; "
-    "repeatable.",
+    "repeatable. Default: balance.by of the cluster, or count.",
 )
 @click.option(
     "--within",
     metavar="PERCENT",
     callback=_read_percent,
-    help="With --by: how far from its share a broker may be, such as 5%. Default: 10%.",
+    help="How far from its share a broker may be, such as 5%. Default: balance.within of the "
+    "cluster, or 10%.",
 )
 @click.option(
     "--leaders-only",
     is_flag=True,
-    help="With --by count, write or read: other preferred leaders only; nothing is copied.",
+    help="Other preferred leaders only; nothing is copied. Not by disk.",
+)
+@click.option(
+    "--even-topics",
+    is_flag=True,
+    help="Make the replicas of every topic, and then those of the cluster, as even as possible.",
 )
 @click.option(
     "--offline-replicas",
@@ -110,31 +117,39 @@ def command(
     by: tuple[LoadKind, ...],
     within: float | None,
     leaders_only: bool,
+    even_topics: bool,
     offline_replicas: bool,
     against: Path | None,
     form: PlanFormat,
     out: Path | None,
     detailed_exitcode: bool,
 ) -> int:
-    """Plan to make replicas even, with the fewest moves that reach that.
+    """Plan to bring every broker near its share of a load, with the fewest bytes copied.
 
-    First the replicas of every topic are as even over the brokers as they can be, then those of the
-    cluster, with as few replicas copied as this takes. Preferred leaders are then made even, which
-    copies nothing. Every live topic that the estate does not ignore counts, in a file or not;
-    manual rows stay. `reconciler apply FILE` makes the moves. Exits 1 if the plan is refused.
-
-    With --by, brokers far from their share of a load come near it instead, with the fewest bytes
-    copied. What is near moves only where that helps, and topics stay as even as they are.
+    What is near its share moves only where that helps; topics stay as even as they are. Preferred
+    leaders are then balanced as well, which copies nothing. Every live topic that the estate does
+    not ignore may move, in a file or not; manual rows stay. `reconciler apply FILE` makes the
+    moves. Exits 1 if the plan is refused.
 
     ESTATE has the connection settings, and allows this under `moves`. ESTATE defaults to topics.
     """
     out, form = choose_output(out, form)
     check_out(out)
-    aim = _choose_aim(by, within, leaders_only=leaders_only)
-    if aim and (offline_replicas or max_bytes is not None):
-        other = "--offline-replicas" if offline_replicas else "--max-bytes"
-        raise click.UsageError(f"--by and {other} exclude each other")
+    other = [
+        name
+        for name, given in (
+            ("--offline-replicas", offline_replicas),
+            ("--even-topics", even_topics),
+            ("--by", by),
+        )
+        if given
+    ]
+    if len(other) > 1 or (other and other != ["--by"] and (within or leaders_only)):
+        raise click.UsageError("--offline-replicas, --even-topics and --by exclude each other")
     loaded = load_estate(estate)
+    aim = None if offline_replicas or even_topics else find_cluster(loaded, cluster).balance
+    if aim is not None:
+        aim = LoadAim(by or aim.by, within or aim.within_percent, leaders_only)
     plan = partial(
         plan_rebalance,
         loaded,
@@ -145,7 +160,7 @@ def command(
         offline=offline_replicas,
         aim=aim,
     )
-    by_rates = not {LoadKind.WRITE, LoadKind.READ}.isdisjoint(by)
+    by_rates = aim is not None and not {LoadKind.WRITE, LoadKind.READ}.isdisjoint(aim.by)
     with working(f"reading {cluster}") as say:
         state = read_for_moves(
             loaded, cluster, bootstrap_servers, against, None if by_rates else plan
@@ -153,15 +168,3 @@ def command(
         say("planning")
         planned = plan(state)
     return offer_plan(planned, form, out, detailed=detailed_exitcode)
-
-
-def _choose_aim(
-    by: tuple[LoadKind, ...], within: float | None, *, leaders_only: bool
-) -> LoadAim | None:
-    """Return what a balance by load aims at; None if no load is named."""
-    if by:
-        return LoadAim(by, within or WITHIN_PERCENT, leaders_only)
-    if within is not None or leaders_only:
-        given = "--within" if within is not None else "--leaders-only"
-        raise click.UsageError(f"{given} needs --by")
-    return None

@@ -120,6 +120,22 @@ class LoadKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class LoadAim:
+    """What a balance by load aims at.
+
+    A broker more than `within_percent` of its share away from it is to come within half of that.
+    With `leaders_only`, nothing is copied. `brokers` are the only ones that take replicas, each up
+    to its share; if it is empty, all that are able take some. At most `max_bytes` are copied.
+    """
+
+    by: tuple[LoadKind, ...] = (LoadKind.COUNT,)
+    within_percent: float = 10.0
+    leaders_only: bool = False
+    brokers: frozenset[int] = frozenset()
+    max_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerBand:
     """The load of one broker, before and after a plan, and the share that it should have.
 

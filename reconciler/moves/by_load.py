@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from statistics import median
 from typing import TYPE_CHECKING
 
 from reconciler.errors import UsageError
 from reconciler.model.cluster import ClusterState, Place, Replicas, TopicState
-from reconciler.model.moves import BrokerBand, LoadBand, LoadKind, PlannedBalance
+from reconciler.model.moves import BrokerBand, LoadAim, LoadBand, LoadKind, PlannedBalance
 from reconciler.moves.differences import MoveDiff
 from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
     from reconciler.placement.loads.problem import Flags, Floats, Ints, LoadProblem
-
-WITHIN_PERCENT = 10.0
-"""How far from its share a broker may be, by default."""
 
 FIELDS: Mapping[LoadKind, str] = {
     LoadKind.DISK: "size_bytes",
@@ -29,21 +27,6 @@ FIELDS: Mapping[LoadKind, str] = {
     LoadKind.READ: "read_bytes_per_s",
 }
 """Where a topic has the amounts of a kind."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoadAim:
-    """What a balance by load aims at.
-
-    A broker more than `within_percent` of its share away from it is to come within half of that.
-    With `leaders_only`, nothing is copied. `brokers` are the only ones that take replicas, each up
-    to its share; if it is empty, all that are able take some.
-    """
-
-    by: tuple[LoadKind, ...]
-    within_percent: float = WITHIN_PERCENT
-    leaders_only: bool = False
-    brokers: frozenset[int] = frozenset()
 
 
 def balance_by_load(
@@ -152,7 +135,11 @@ class _Table:
         rows = self._index([[*row, *[NOBODY] * (width - len(row))] for row in self.rows])
         cost = self._list_amounts(LoadKind.DISK) if self.sized else np.ones(len(rows), np.int64)
         problem, outside, shares = self._set_bands(rows, kinds, cost, np.array([], dtype=np.int64))
-        found = balance_loads(problem)
+        most = self.aim.max_bytes
+        if most is not None and not self.sized:
+            what = "the sizes of partitions are unknown"
+            raise UsageError(f"{what}, so --max-bytes cannot be kept; leave it out")
+        found = balance_loads(problem, inf if most is None else most)
         self._check(problem, found.rows)
         ids = self.ids
         after = []

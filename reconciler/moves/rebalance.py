@@ -25,10 +25,10 @@ from reconciler.model.cluster import (
     Place,
     TopicSpec,
 )
-from reconciler.model.moves import MoveKind
+from reconciler.model.moves import LoadAim, MoveKind, PlannedBalance
 from reconciler.model.plan import Plan, Scope, list_unmatched
 from reconciler.model.steps import steps_of
-from reconciler.moves.by_load import LoadAim, balance_by_load
+from reconciler.moves.by_load import balance_by_load
 from reconciler.moves.differences import MoveDiff
 from reconciler.moves.forecast import list_row_moves
 from reconciler.moves.movable import NAMED, MovableTopics
@@ -84,10 +84,11 @@ def plan_rebalance(
     choice = MovableTopics(entry, {spec.name: spec for spec in specs}, state)
     takers = sorted(brokers or able)
     diffs = tuple(choice.choose_offline(topics, takers, able) if offline else choice.choose(topics))
-    balance = None
+    balance, limited = None, None
     if aim is not None:
-        aim = replace(aim, brokers=frozenset(brokers))
+        aim = replace(aim, brokers=frozenset(brokers), max_bytes=max_bytes)
         diffs, balance = balance_by_load(entry, diffs, state, aim, able)
+        limited = _note_limited(balance, max_bytes)
     # What is on a failed disk has to go somewhere, so no share bounds it.
     anywhere = {spec.name for spec in choice.specs.values() if not spec.rack_aware}
     bounded = brokers and not offline and aim is None
@@ -102,8 +103,7 @@ def plan_rebalance(
         goal=MoveGoal.OFFLINE_REPLICAS if offline else MoveGoal.BALANCE,
     )
     plan = compose(diffs)
-    limited = None
-    if max_bytes is not None:
+    if max_bytes is not None and aim is None:
         diffs, limited = _limit_bytes(plan, diffs, state, max_bytes, most)
         plan = compose(diffs)
     moved = tuple(topic for topic in plan.topics if steps_of(topic) or topic.refusals)
@@ -137,7 +137,7 @@ def _name_command(
     """Return the command that makes the plan, without the options that a scope names."""
     chosen = [f"--brokers {','.join(map(str, sorted(brokers)))}"] if brokers else []
     limit = [f"--max-bytes {max_bytes}B"] if max_bytes is not None else []
-    only = ["--offline-replicas"] if offline else []
+    only = ["--offline-replicas"] if offline else ["--even-topics"]
     if aim is not None:
         only = [f"--by {','.join(aim.by)}", f"--within {aim.within_percent:g}%"]
         only += ["--leaders-only"] if aim.leaders_only else []
@@ -213,6 +213,16 @@ def _is_uneven(rows: Assignment, able: Sequence[Broker], *, rack_aware: bool) ->
         return False
     held = Counter(chain.from_iterable(rows))
     return any(held[broker] > most for broker, most in share_evenly(able, rows, {}).items())
+
+
+def _note_limited(balance: PlannedBalance, max_bytes: int | None) -> Finding | None:
+    """Say that some brokers stay outside their bands, if that may be for --max-bytes."""
+    if max_bytes is None or not balance.unreached:
+        return None
+    what = f"some brokers stay outside their bands with {approximate_size(max_bytes)} copied"
+    return Finding(
+        "rebalance-limited", what, "rebalance again after this plan", severity=Severity.NOTE
+    )
 
 
 def _limit_bytes(

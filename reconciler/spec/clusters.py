@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model.cluster import Guards
+from reconciler.model.moves import LoadAim
 from reconciler.policy.policy import Baseline, Bounds, lay_policy
 from reconciler.spec.baseline import WrittenExemption
 from reconciler.spec.client_authentication import note_unfollowed
@@ -89,6 +90,7 @@ def list_entries(
             placement=form.placement or SERVICES[form.service].placement,
             strategy=form.strategy,
             capacity=MappingProxyType(dict(form.capacity)),
+            balance=LoadAim(form.balance.by, form.balance.within),
             moves=make_move_policy(form.moves),
             policy=lay_policy(policy, make_policy(form.policy)),
             service=form.service,

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from reconciler.errors import Finding, Location
 from reconciler.model.cluster import Guards
-from reconciler.model.moves import MovePolicy
+from reconciler.model.moves import LoadAim, MovePolicy
 from reconciler.policy.policy import Policy
 from reconciler.spec.configs import Catalogue, choose_catalogue
 from reconciler.spec.services import APACHE, SERVICES, Placement
@@ -30,9 +30,9 @@ class ClusterEntry:
     the only ones that topics may have; empty means any. `policy` is the policy of the cluster,
     merged over the policy of the estate. `known_configs` holds the only configs that a managed
     service knows; None means all configs of Kafka. `keeps_defaults` is false if the service drops
-    an override that equals its default. `moves` says which replicas may move, and how fast; None
-    means none. `service` is who runs the brokers, a name of `SERVICES`. `drain_brokers` are to hold
-    no replica; they are among `exclude_brokers`.
+    an override that equals its default. `balance` is what a rebalance aims at. `moves` says which
+    replicas may move, and how fast; None means none. `service` is who runs the brokers, a name of
+    `SERVICES`. `drain_brokers` are to hold no replica; they are among `exclude_brokers`.
     `internal_replication_factor` is the least number of replicas of the topics internal to Kafka;
     None leaves them as they are. `mute` holds the rules whose notes a plan leaves out. `fields`
     holds the locations of its keys by dotted path ("guards.max_changed"). `notes` say which checks
@@ -56,6 +56,7 @@ class ClusterEntry:
     placement: Placement = Placement.RECONCILER
     strategy: str = "optimal"
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    balance: LoadAim = field(default_factory=LoadAim)
     moves: MovePolicy | None = None
     policy: Policy = field(default_factory=Policy)
     service: str = APACHE

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from reconciler.errors import Severity
 from reconciler.model.cluster import Assignment
-from reconciler.model.moves import MoveKind, MovePolicy
+from reconciler.model.moves import LoadKind, MoveKind, MovePolicy
 from reconciler.policy.patterns import NamePattern
 from reconciler.policy.policy import Bounds, Policy, PolicyRule, Subject
 from reconciler.spec import keys, policy_keys
@@ -346,6 +346,18 @@ class AtOnceForm:
 
 
 @form
+class BalanceForm:
+    """What a rebalance of a cluster aims at."""
+
+    by: tuple[LoadKind, ...] = key(
+        keys.LOAD_KINDS,
+        "The loads that every broker is to have its share of: count, disk, write, read.",
+        default=(LoadKind.COUNT,),
+    )
+    within: int = key(keys.SHARE, "How far from its share a broker may be.", default=10)
+
+
+@form
 class MovesForm:
     """The moves of existing replicas that a cluster allows, and how fast."""
 
@@ -420,6 +432,7 @@ class ClusterForm:
         "moves.allow.",
     )
     guards: GuardsForm = table(GuardsForm, "Limits for a single plan.")
+    balance: BalanceForm = table(BalanceForm, "What a rebalance aims at.")
     moves: MovesForm | None = table_or_none(
         MovesForm, "Moves of existing replicas that are allowed, and how fast. Default: none."
     )

@@ -9,7 +9,7 @@ from datetime import date
 from functools import partial
 
 from reconciler.model.cluster import INTERNAL_TOPICS
-from reconciler.model.moves import MoveKind
+from reconciler.model.moves import LoadKind, MoveKind
 from reconciler.rulebook import MUTABLE, RULES
 from reconciler.spec import fields
 from reconciler.spec.acknowledgements import build_schema, read_acknowledged
@@ -361,6 +361,23 @@ MOVE_KINDS = Kind(
     _read_move_kinds,
     {"type": "array", "items": _MOVE.schema, "minItems": 1, "uniqueItems": True},
     f"list of {', '.join(f'`{kind}`' for kind in MoveKind)}",
+)
+
+
+def _read_load_kinds(value: YamlValue, name: str) -> tuple[LoadKind, ...]:
+    """Read what brokers are balanced by: at least one load."""
+    texts = fields.read_texts(value, name)
+    if not texts:
+        way_out = f"write {name}: [{', '.join(LoadKind)}], or leave it out"
+        raise field_error("value-missing", value.where, f"{name} names no load", way_out)
+    return tuple(fields.read_each(texts, lambda text: LoadKind(_LOAD.read(text, name))))
+
+
+_LOAD = choice(*LoadKind)
+LOAD_KINDS = Kind(
+    _read_load_kinds,
+    {"type": "array", "items": _LOAD.schema, "minItems": 1, "uniqueItems": True},
+    f"list of {', '.join(f'`{kind}`' for kind in LoadKind)}",
 )
 
 

@@ -35,6 +35,7 @@ _PLACING = (
     "exclude_brokers",
     "drain_brokers",
     "internal_replication_factor",
+    "balance",
     "moves",
 )
 

@@ -37,7 +37,8 @@ def test_a_topic_is_levelled_and_brought_back_by_a_file(
         "    moves: {allow: [rebalance, assignment], rate: 30MiB, keep_free: 0%}\n"
     )
     moving.fill(name, CROWDED)
-    rebalance = ["rebalance", "--cluster", "lab", "--topic", name, "--out", "level.json"]
+    rebalance = ["rebalance", "--cluster", "lab", "--even-topics", "--topic", name]
+    rebalance += ["--out", "level.json"]
 
     assert run(rebalance) == 0
     assert run(["apply", "level.json", "--auto-approve"]) == 0

@@ -5,6 +5,8 @@ The argument: docs/placement.md, "Balance by load".
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from reconciler.placement.loads.problem import NOBODY, Flags, Floats, Ints, LoadProblem
@@ -14,7 +16,8 @@ class Layout:
     """Units on brokers. `place` (U) is the broker of each unit, and `part` (U) its partition.
 
     `load` (K, B) follows the changes. `weights` (K, B) say what one unit of load outside a band
-    counts; by default it is counted in shares. `power` is that of the cost in a score.
+    counts; by default it is counted in shares. `power` is that of the cost in a score. `left` is
+    what changes may still cost, without surcharges.
     """
 
     def __init__(self, problem: LoadProblem) -> None:
@@ -23,6 +26,7 @@ class Layout:
         self.load = problem.add_up(problem.rows)
         self.weights = np.repeat(1 / problem.scale[:, None], problem.brokers, axis=1)
         self.power = 1.0
+        self.left = inf
         held = problem.rows != NOBODY
         self.part = np.flatnonzero(held) // problem.rows.shape[1]
         self.slot = np.flatnonzero(held) % problem.rows.shape[1]
@@ -121,6 +125,8 @@ class Layout:
         """Put a unit on another broker."""
         problem, part = self.problem, self.part[unit]
         source = self.place[unit]
+        old, new = (b not in problem.rows[part] for b in (source, broker))
+        self.left -= problem.cost[part] * (int(new) - int(old))
         self.now[part, self.slot[unit]] = self.place[unit] = broker
         self.load[:, source] -= problem.loads[:, part]
         self.load[:, broker] += problem.loads[:, part]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, islice, product
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -80,11 +81,11 @@ class Balanced(NamedTuple):
     prices: Floats
 
 
-def balance_loads(problem: LoadProblem) -> Balanced:
+def balance_loads(problem: LoadProblem, most: float = inf) -> Balanced:
     """Make the cheapest changes found that bring all loads into their bands.
 
-    If the bands are out of reach, the rows come as near as the search finds. Same problem, same
-    rows.
+    If the bands are out of reach, the rows come as near as the search finds. If all changes would
+    cost more than `most`, those are made that help most for their cost. Same problem, same rows.
     """
     first = _relieve(Layout(problem))
     prices = find_prices(problem, problem.measure_cost(first.now))
@@ -94,6 +95,10 @@ def balance_loads(problem: LoadProblem) -> Balanced:
             break
         found = sorted([*found, _start(problem, weights, power)], key=_rank)
     best = min((_repair(each, goal) for each in found[:_REPAIRED]), key=_rank)
+    if problem.measure_cost(best.now) > most:
+        best = Layout(problem)
+        best.left = most
+        _relieve(best)
     outside = _rank(best)[0]
     least = bound_outside(problem) if outside else 0.0
     return Balanced(best.now, bound_cost(problem, prices, outside), least, prices)
@@ -195,7 +200,7 @@ def _move_best(layout: Layout, broker: int) -> bool:
 def _weigh(layout: Layout, units: Ints, brokers: Ints) -> tuple[Ints, Ints, Floats, Floats]:
     """Return the permitted moves that help: unit, broker, gain and cost, each of one length."""
     gain, cost = layout.weigh_moves(units, brokers)
-    helps = gain > _TINY
+    helps = (gain > _TINY) & (cost <= layout.left)
     some = helps.any(axis=1)
     helps[some] &= layout.list_permitted(units[some], brokers)
     at, column = np.nonzero(helps)
@@ -228,7 +233,7 @@ def _swap_best(layout: Layout, broker: int) -> bool:
     first = np.repeat(mine, len(others))
     second = np.tile(others, len(mine))
     gain, cost = layout.weigh_swaps(first, second)
-    helps = np.flatnonzero(gain > _TINY)
+    helps = np.flatnonzero((gain > _TINY) & (cost <= layout.left))
     helps = helps[layout.permits_swap(first[helps], second[helps])]
     if not len(helps):
         return False

@@ -674,7 +674,8 @@ def rebalance(world: World, *options: str) -> Rows:
     while world.read_moves().reassignments:
         assert time.monotonic() < deadline, "the brokers are not empty yet"
         time.sleep(1)
-    command = ["rebalance", "topics", "--cluster", "lab", *options, "--out", "moves.json"]
+    asked = ["--cluster", "lab", "--even-topics", *options]
+    command = ["rebalance", "topics", *asked, "--out", "moves.json"]
     world.moves["allow"] = ["rebalance"]
     world.write_estate()
     expect(world.run(*command), 0)

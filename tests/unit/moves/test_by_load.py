@@ -11,9 +11,8 @@ from shorthand import brokers, cluster, may_move, spec, topic
 
 from reconciler.errors import Location, UsageError
 from reconciler.model.cluster import Assignment, LogDirectory
-from reconciler.model.moves import LoadKind, PlannedBalance
+from reconciler.model.moves import LoadAim, LoadKind, PlannedBalance
 from reconciler.model.plan import Plan
-from reconciler.moves.by_load import LoadAim
 from reconciler.moves.rebalance import plan_rebalance
 from reconciler.spec.entry import ClusterEntry
 
@@ -206,3 +205,27 @@ def _pair(plan: Plan) -> list[tuple[str, list[tuple[Any, Any]]]]:
         for each in plan.topics
         if each.before and each.after
     ]
+
+
+def test_a_limit_of_bytes_makes_what_helps_most_and_says_that_it_ended_there() -> None:
+    state = make_uneven()
+    whole, part = rebalance(state), rebalance(state, max_bytes=150)
+    assert whole.moves is not None
+    assert part.moves is not None
+    assert whole.moves.forecast is not None
+    assert part.moves.forecast is not None
+    assert part.moves.forecast.copied_bytes <= 150 < whole.moves.forecast.copied_bytes
+    before, after = measure(rebalance(state, max_bytes=0), state), measure(part, state)
+    assert sum(held**2 for held in after.values()) < sum(held**2 for held in before.values())
+    (note,) = [each for each in part.notes if each.rule == "rebalance-limited"]
+    assert note.what == "some brokers stay outside their bands with 150 B copied"
+
+
+def test_without_sizes_the_fewest_replicas_move() -> None:
+    state = live(*(topic("1,2", name=f"t{n}") for n in range(8)))
+    made = rebalance(state, aim=LoadAim())
+    assert made.moves is not None
+    assert made.moves.replicas == 8
+    assert balance_of(made).least_bytes is None
+    with pytest.raises(UsageError, match="sizes of partitions are unknown"):
+        rebalance(state, aim=LoadAim(), max_bytes=10)

@@ -52,7 +52,7 @@ def test_replicas_and_leaders_become_even_with_the_fewest_moves() -> None:
     assert Counter(row[0] for row in found) == {1: 1, 2: 1, 3: 1, 4: 1}
     assert made.moves is not None
     assert made.moves.replicas == made.moves.least_replicas == 4
-    assert made.moves.made_by == "rebalance"
+    assert made.moves.made_by == "rebalance --even-topics"
 
 
 def test_what_is_even_stays() -> None:
@@ -194,7 +194,7 @@ def test_max_bytes_moves_the_smallest_partitions() -> None:
     assert made.moves.forecast.copied_bytes <= 300
     assert copied
     assert max(copied, key=lambda n: sized.size_bytes[n]) not in (0, 2)
-    assert made.moves.made_by == "rebalance --max-bytes 300B"
+    assert made.moves.made_by == "rebalance --even-topics --max-bytes 300B"
     (note,) = [each for each in made.notes if each.rule == "rebalance-limited"]
     assert note.way_out == "rebalance again after this plan"
 

@@ -1,0 +1,112 @@
+"""What a rebalance aims at: the options, then the cluster, then replicas within 10 %."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.cli.app import run
+
+ESTATE = """\
+version: 1
+clusters:
+  prod:
+    moves: {allow: [rebalance], rate: unlimited, keep_free: 0%}
+"""
+
+
+@pytest.fixture(autouse=True)
+def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two brokers hold four topics, the first of which is large; two are empty."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "topics").mkdir()
+    (tmp_path / "topics" / "clusters.yaml").write_text(ESTATE)
+    topics = [
+        {
+            "name": f"t{number}",
+            "topic_id": f"id{number}",
+            "partitions": [[1, 2]],
+            "in_sync": [[1, 2]],
+            "size_bytes": [1000 if number == 0 else 10],
+            "rate_bytes_per_s": [10],
+        }
+        for number in range(4)
+    ]
+    directory = {"path": "/data", "total_bytes": 10**9, "usable_bytes": 10**9, "replicas": 0}
+    brokers = [{"id": number, "log_directories": [directory]} for number in (1, 2, 3, 4)]
+    snapshot = {
+        "format_version": "1.0",
+        "cluster_id": "one",
+        "brokers": brokers,
+        "topics": topics,
+    }
+    (tmp_path / "s.json").write_text(json.dumps(snapshot))
+
+
+def plan(*options: str) -> Any:
+    asked = ["rebalance", "--cluster", "prod", "--against", "s.json", "--out", "plan.json"]
+    assert run([*asked, *options]) == 0
+    return json.loads(Path("plan.json").read_text())["moves"]
+
+
+def test_without_an_aim_replicas_come_within_ten_percent_of_their_share() -> None:
+    moves = plan()
+    assert [band["by"] for band in moves["balance"]["bands"]] == ["count", "count"]
+    assert moves["balance"]["within_percent"] == 10
+    assert moves["made_by"] == "rebalance --by count --within 10%"
+
+
+def test_the_cluster_says_what_it_aims_at_and_options_win() -> None:
+    with Path("topics/clusters.yaml").open("a") as file:
+        file.write("    balance: {by: [disk, write], within: 5%}\n")
+    moves = plan()
+    assert [band["by"] for band in moves["balance"]["bands"]] == ["disk", "write", "write"]
+    assert moves["made_by"] == "rebalance --by disk,write --within 5%"
+    assert plan("--within", "20%")["made_by"] == "rebalance --by disk,write --within 20%"
+    moves = plan("--by", "count", "--leaders-only")
+    assert [band["of_leaders"] for band in moves["balance"]["bands"]] == [True]
+    assert moves["made_by"] == "rebalance --by count --within 5% --leaders-only"
+
+
+def test_every_topic_even_is_asked_for_by_name() -> None:
+    moves = plan("--even-topics")
+    assert "balance" not in moves
+    assert moves["made_by"] == "rebalance --even-topics"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--by", "bytes"], "'bytes' is none of count, disk, write, read"),
+        (["--within", "0%"], "'0%' is not from 1% to 100%"),
+        (["--within", "much"], "'much' is not from 1% to 100%"),
+        (["--even-topics", "--by", "disk"], "exclude each other"),
+        (["--even-topics", "--within", "5%"], "exclude each other"),
+        (["--offline-replicas", "--leaders-only"], "exclude each other"),
+        (["--by", "disk", "--leaders-only"], "bytes on disk do not move with leaders"),
+        (["--by", "read"], "no read_bytes_per_s is known of any partition"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["rebalance", "--cluster", "prod", "--against", "s.json", *options]
+    assert run(asked) != 0
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_broker_outside_is_drawn_with_what_stays_goes_and_comes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["rebalance", "--cluster", "prod", "--against", "s.json"]
+    assert run([*asked, "--by", "count"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert (
+        "by replicas: 4 brokers are more than 10 % off the share · all within 5 % afterwards"
+        in lines
+    )
+    assert "broker 1: ████████████|░░░░░░░░░░░ 4 (+100 %) → 2 (+0 %)" in lines
+    assert "broker 3: ▓▓▓▓▓▓▓▓▓▓▓▓|··········· 0 (-100 %) → 2 (+0 %)" in lines
