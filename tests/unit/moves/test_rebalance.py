@@ -239,7 +239,7 @@ def test_no_topic_and_no_such_broker_are_usage_errors() -> None:
 
 def test_a_comment_names_the_command_that_makes_the_same_plan() -> None:
     text = render_markdown(rebalance(live(topic(CROWDED)), brokers=(3, 4), topics="shop.*"))
-    command = "reconciler rebalance --cluster prod --topic 'shop.*' --brokers 3,4"
+    command = "reconciler rebalance --cluster prod --topic 'shop.*' --even-topics --brokers 3,4"
     assert f"{command} --out moves.json" in text
 
 
