@@ -29,6 +29,7 @@ from answers import (  # noqa: F401 - what tests lose
     limit_versions,
     make_harmless,
     put_error,
+    replace_replicas,
 )
 
 from reconciler.sandbox.cluster import Cluster
@@ -104,6 +105,8 @@ class FailingNetwork:
         self._ports: list[int] = []
         self.delay_s = 0.0
         self.places_itself = False
+        self.replicas = 0
+        self.configs: dict[str, str] = {}
         for address in cluster.addresses(listener).values():
             self._listen_for(int(address.rpartition(":")[2]))
 
@@ -135,6 +138,10 @@ class FailingNetwork:
     def ignore_assignments(self) -> None:
         """Have the brokers place new partitions themselves, whatever a request says."""
         self.places_itself = True
+
+    def replace(self, replicas: int, configs: dict[str, str]) -> None:
+        """Have the brokers create topics with so many replicas and these configs, in silence."""
+        self.replicas, self.configs = replicas, configs
 
     def advertise(self, host: str, port: int) -> None:
         """Have the brokers tell an address that is not theirs; the proxies stay where they are."""
@@ -262,6 +269,10 @@ class _Link:
                     frame = make_harmless(api, version, frame)
             if self.network.places_itself and api in (CREATE_TOPICS, CREATE_PARTITIONS):
                 frame = drop_assignment(api, version, frame)
+            if self.network.replicas and api == CREATE_TOPICS:
+                frame = replace_replicas(
+                    version, frame, self.network.replicas, self.network.configs
+                )
             _write_frame(self.broker, frame)
 
     def _pass_answers(self) -> None:
