@@ -88,6 +88,12 @@ def _read_percent(ctx: click.Context, param: click.Parameter, value: str | None)
     "cluster, or 10%.",
 )
 @click.option(
+    "--over",
+    metavar="PERCENT",
+    callback=_read_percent,
+    help="Only relieve brokers whose disks are fuller than this, such as 85%, and nothing else.",
+)
+@click.option(
     "--leaders-only",
     is_flag=True,
     help="Other preferred leaders only; nothing is copied. Not by disk.",
@@ -116,6 +122,7 @@ def command(
     max_bytes: int | None,
     by: tuple[LoadKind, ...],
     within: float | None,
+    over: float | None,
     leaders_only: bool,
     even_topics: bool,
     offline_replicas: bool,
@@ -140,16 +147,20 @@ def command(
         for name, given in (
             ("--offline-replicas", offline_replicas),
             ("--even-topics", even_topics),
+            ("--over", over),
             ("--by", by),
         )
         if given
     ]
     if len(other) > 1 or (other and other != ["--by"] and (within or leaders_only)):
-        raise click.UsageError("--offline-replicas, --even-topics and --by exclude each other")
+        what = "--offline-replicas, --even-topics, --over and --by exclude each other"
+        raise click.UsageError(what)
     loaded = load_estate(estate)
     aim = None if offline_replicas or even_topics else find_cluster(loaded, cluster).balance
     if aim is not None:
-        aim = LoadAim(by or aim.by, within or aim.within_percent, leaders_only)
+        by = (LoadKind.DISK,) if over else by or aim.by
+        within = within or aim.within_percent
+        aim = LoadAim(by, within, leaders_only, over_percent=over)
     plan = partial(
         plan_rebalance,
         loaded,

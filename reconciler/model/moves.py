@@ -125,7 +125,8 @@ class LoadAim:
 
     A broker more than `within_percent` of its share away from it is to come within half of that.
     With `leaders_only`, nothing is copied. `brokers` are the only ones that take replicas, each up
-    to its share; if it is empty, all that are able take some. At most `max_bytes` are copied.
+    to its share; if it is empty, all that are able take some. At most `max_bytes` are copied. With
+    `over_percent`, only brokers whose disks are fuller give replicas, and there are no shares.
     """
 
     by: tuple[LoadKind, ...] = (LoadKind.COUNT,)
@@ -133,6 +134,7 @@ class LoadAim:
     leaders_only: bool = False
     brokers: frozenset[int] = frozenset()
     max_bytes: int | None = None
+    over_percent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,8 @@ class PlannedBalance:
 
     `within_percent` of its share is as far away as a broker may be. `least_bytes` bounds what any
     plan with these bands copies, and `least_leaders` the leaders that it changes; both are None if
-    nothing is proven. `unreached` says that some broker stays outside.
+    nothing is proven. `unreached` says that some broker stays outside. With `over_percent`, only
+    brokers whose disks were fuller are to give replicas, until they are below it.
     """
 
     within_percent: float
@@ -179,6 +182,7 @@ class PlannedBalance:
     least_bytes: int | None = None
     least_leaders: int | None = None
     unreached: bool = False
+    over_percent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

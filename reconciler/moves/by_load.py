@@ -28,6 +28,9 @@ FIELDS: Mapping[LoadKind, str] = {
 }
 """Where a topic has the amounts of a kind."""
 
+_BELOW = 0.95
+"""How far below a limit of --over a disk is to come, so that it is not above it again at once."""
+
 
 def balance_by_load(
     entry: ClusterEntry,
@@ -52,7 +55,9 @@ def balance_by_load(
         rows, unreached = moved.rows, moved.unreached
         bands += moved.bands
         least_bytes = moved.least if table.sized else None
-    led = table.choose_leaders(rows, _list_leader_kinds(aim))
+    # Relief changes nothing that it need not.
+    leading = _list_leader_kinds(aim) if aim.over_percent is None else []
+    led = table.choose_leaders(rows, leading) if leading else _Stage(rows, (), 0, unreached=False)
     after = {
         place: led.rows[number]
         for number, place in enumerate(table.places)
@@ -71,7 +76,12 @@ def balance_by_load(
     unreached |= led.unreached
     bands += led.bands
     balance = PlannedBalance(
-        aim.within_percent, tuple(bands), least_bytes, led.least, unreached=unreached
+        aim.within_percent,
+        tuple(bands),
+        least_bytes,
+        led.least,
+        unreached=unreached,
+        over_percent=aim.over_percent,
     )
     return decided, balance
 
@@ -229,11 +239,15 @@ class _Table:
         low, high, outside, shares = [], [], [], []
         part = self.aim.within_percent / 100
         for kind, amounts, load in zip(kinds, loads, problem.add_up(rows), strict=True):
-            capacity = self._list_capacity(kind, leads=leads)
-            share = share_load(
-                amounts, on_able, problem.racks, capacity, able, racked & (not leads)
-            )
-            least, most, apart = bound_loads(load, share, part, part / 2)
+            if self.aim.over_percent is not None:
+                most, apart = self._limit_disks(load, self.aim.over_percent / 100)
+                least, share = np.zeros(count, dtype=np.int64), most.astype(np.float64)
+            else:
+                capacity = self._list_capacity(kind, leads=leads)
+                share = share_load(
+                    amounts, on_able, problem.racks, capacity, able, racked & (not leads)
+                )
+                least, most, apart = bound_loads(load, share, part, part / 2)
             if self.aim.brokers and not leads:
                 # The others only give, and a broker that takes gets no more than its share.
                 least = np.where(takes, least, 0)
@@ -246,6 +260,30 @@ class _Table:
         scale = np.array([max(1.0, float(share[able].mean())) for share in shares])
         problem = replace(problem, low=np.array(low), high=np.array(high), scale=scale)
         return problem, np.array(outside), np.array(shares)
+
+    def _limit_disks(self, load: Ints, over: float) -> tuple[Ints, Flags]:
+        """Return the most that each broker should hold, and which have fuller disks than `over`.
+
+        One that is fuller is to come a twentieth below, and no other gets fuller than that.
+        Errors: UsageError if a broker does not tell how large its disks are.
+        """
+        import numpy as np
+
+        most, apart = load.copy(), np.zeros(len(load), dtype=bool)
+        for number, broker in enumerate(self.ids):
+            if broker not in self.able:
+                continue
+            disks = self.state.directories.get(broker, ())
+            if not disks or any(d.total_bytes is None or d.usable_bytes is None for d in disks):
+                what = f"broker {broker} does not tell how large its disks are"
+                raise UsageError(f"{what}, so --over cannot be kept; balance --by disk instead")
+            total = sum(disk.total_bytes or 0 for disk in disks)
+            used = total - sum(disk.usable_bytes or 0 for disk in disks)
+            other = used - int(load[number])  # what is no replica
+            apart[number] = used > over * total
+            aimed = int(over * total * _BELOW) - other
+            most[number] = max(aimed, 0) if apart[number] else max(aimed, int(load[number]))
+        return most, apart
 
     def _list_racks(self) -> Ints:
         import numpy as np

@@ -141,6 +141,8 @@ def _name_command(
     if aim is not None:
         only = [f"--by {','.join(aim.by)}", f"--within {aim.within_percent:g}%"]
         only += ["--leaders-only"] if aim.leaders_only else []
+        if aim.over_percent is not None:
+            only = [f"--over {aim.over_percent:g}%"]
     return " ".join(["rebalance", *only, *chosen, *limit])
 
 

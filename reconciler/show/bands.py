@@ -33,19 +33,23 @@ def _name(band: LoadBand) -> str:
 
 
 def _sum_up(band: LoadBand, balance: PlannedBalance) -> Iterator[str]:
-    within = f"{balance.within_percent:g} %"
+    within, over = f"{balance.within_percent:g} %", balance.over_percent
     if not band.outside:
-        yield f"every broker is within {within} of its share"
+        near = f"within {within} of its share" if over is None else f"at most {over:g} % full"
+        yield f"every broker is {near}"
         return
     are = "is" if len(band.outside) == 1 else "are"
-    yield f"{count(len(band.outside), 'broker')} {are} more than {within} off the share"
+    apart = f"more than {within} off the share" if over is None else f"more than {over:g} % full"
+    yield f"{count(len(band.outside), 'broker')} {are} {apart}"
     left = [each for each in band.brokers if not each.low <= each.after <= each.high]
     if left:
         listed = ", ".join(str(each.broker) for each in left[:SHOWN])
         more = f" and {len(left) - SHOWN:,} more" if len(left) > SHOWN else ""
         yield f"out of reach for {count(len(left), 'broker')}: {listed}{more}"
-    else:
+    elif over is None:
         yield f"all within {balance.within_percent / 2:g} % afterwards"
+    else:
+        yield "none afterwards"
 
 
 def _list_bars(band: LoadBand, racks: Mapping[int, str | None]) -> Iterator[Line]:

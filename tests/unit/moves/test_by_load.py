@@ -229,3 +229,20 @@ def test_without_sizes_the_fewest_replicas_move() -> None:
     assert balance_of(made).least_bytes is None
     with pytest.raises(UsageError, match="sizes of partitions are unknown"):
         rebalance(state, aim=LoadAim(), max_bytes=10)
+
+
+def test_relief_moves_what_is_above_the_limit_and_nothing_else() -> None:
+    state = make_uneven()
+    disks = {b: (LogDirectory("/data", 430, 430 - held, 0),)
+             for b, held in {1: 400, 2: 400, 3: 80, 4: 80}.items()}  # fmt: skip
+    state = replace(state, directories=disks)
+    aim = replace(DISK, over_percent=80)
+    made = rebalance(state, aim=aim)
+    held = measure(made, state)
+    assert held[1] == held[2] == 300
+    assert made.moves is not None
+    assert made.moves.replicas == 2
+    assert made.moves.leader_changes <= 2
+    assert rebalance(state, aim=replace(DISK, over_percent=95)).topics == ()
+    with pytest.raises(UsageError, match="broker 1 does not tell how large its disks are"):
+        rebalance(replace(state, directories={}), aim=aim)
