@@ -47,9 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
         # futures, so it may be the one that collects the garbage of an earlier test.
         from confluent_kafka.admin import AdminClient
 
-        from reconciler.kafka.settings import _Client
+        from reconciler.kafka.client import Client
 
-        AdminClient.__del__ = _Client.__del__
+        AdminClient.__del__ = Client.__del__
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Self, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Node, ThrottleEvent
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, DescribeClusterResult
 
 from reconciler.errors import ClusterError, Finding, keep_interrupts
 from reconciler.kafka.diagnosis import (
@@ -64,6 +64,7 @@ class Connection:
         self.settings = settings
         self._client: AdminClient | None = None
         self._nodes: Sequence[Node] = ()
+        self.has_id = True
         self._throttled: list[ThrottleEvent] = []
         self._lock = threading.Lock()
 
@@ -92,7 +93,9 @@ class Connection:
     def _open(self) -> tuple[AdminClient, Sequence[Node]]:
         spelled = f"{self.settings.protocol} to {', '.join(self.settings.servers)}"
         with trace_request(self.entry.name, f"connecting by {spelled}"):
-            client, nodes = open_client(self.settings, self.entry, self._throttled.append)
+            client, told = open_client(self.settings, self.entry, self._throttled.append)
+        self.has_id = bool(told.cluster_id)
+        nodes = told.nodes
         brokers = ", ".join(f"{n.id} {n.host}:{n.port}" for n in sorted(nodes, key=lambda n: n.id))
         LOG.info("%s: brokers: %s", self.entry.name, brokers)
         return client, nodes
@@ -167,20 +170,20 @@ class Connection:
 
 def open_client(
     settings: ClientSettings, entry: ClusterEntry, throttled: Callable[[ThrottleEvent], None]
-) -> tuple[AdminClient, Sequence[Node]]:
-    """Return a client that received one answer from the expected cluster, and its brokers.
+) -> tuple[AdminClient, DescribeClusterResult]:
+    """Return a client that received one answer from the expected cluster, and that answer.
 
     Errors: ClusterError with every reason that can be found out, most within a second.
     """
     opening = _Opening(settings, entry, throttled)
     try:
-        nodes = opening.wait()
+        told = opening.wait()
     except _SilentServersError as error:
         # librdkafka may wait for a frozen server for the entire timeout, although others of the
         # list would answer. A second client starts at those that do.
         opening = _Opening(settings.start_at(",".join(error.well)), entry, throttled)
-        nodes = opening.wait()
-    return opening.client, nodes
+        told = opening.wait()
+    return opening.client, told
 
 
 class _Opening:
@@ -211,8 +214,8 @@ class _Opening:
         last = self.statistics[-1:]
         return read_awaited(last[0], self.settings.mechanism) if last else ()
 
-    def wait(self) -> Sequence[Node]:
-        """Return the brokers of the first answer, or raise the reason why none comes."""
+    def wait(self) -> DescribeClusterResult:
+        """Return the first answer, or raise the reason why none comes."""
         answer = self.client.describe_cluster(request_timeout=PATIENCE_S)
         started = time.monotonic()
         looked_around = False
@@ -241,14 +244,15 @@ class _Opening:
         if error := answer.exception():
             self._give_up()
             raise ClusterError([self._say_silence()]) from error
+        told: DescribeClusterResult = answer.result()
         # Before any other request: the wrong cluster must not even be read.
-        cluster_id, expected = answer.result().cluster_id, self.entry.cluster_id
+        cluster_id, expected = told.cluster_id, self.entry.cluster_id
         if expected is not None and cluster_id != expected:
             name = self.entry.name
             what = f"this is cluster {cluster_id}, and {name} is expected to be {expected}"
             way_out = "check bootstrap.servers, or correct cluster_id in clusters.yaml"
             raise ClusterError([Finding("cluster-id", what, way_out, self.entry.location)])
-        return list(answer.result().nodes)
+        return told
 
     def _create(self) -> AdminClient:
         try:

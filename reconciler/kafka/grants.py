@@ -13,22 +13,22 @@ from confluent_kafka import KafkaError
 from confluent_kafka.admin import AclOperation, AdminClient
 
 from reconciler.errors import ClusterError, LockHeldError
+from reconciler.kafka.client import NO_TOPIC
 from reconciler.kafka.configs import read_broker_configs
 from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import error_of, may_ask_again
 from reconciler.kafka.lock import Holder, hold_lock
 from reconciler.kafka.metadata import read_metadata
-from reconciler.kafka.offered import find_unoffered
 from reconciler.kafka.rights import (
-    NO_TOPIC,
+    UNTOLD,
     describe_topics,
+    explain_unshown,
     find_hidden_configs,
     find_uncreatable,
     is_denial,
     list_held,
     list_shown,
 )
-from reconciler.model.requests import KafkaRequest
 from reconciler.model.rights import ALL, BRINGS, CheckedRights, Operation, ResourceKind, Right
 
 
@@ -53,15 +53,14 @@ def check_rights(
             answer = connection.ask(partial(_ask, rights=asked, names=names), what)
         # Brokers that show no rights look as if the account lacked Describe on the cluster.
         looks_denied = asked[0].kind == ResourceKind.CLUSTER and answer.lacking
-        if looks_denied and KafkaRequest.RIGHTS in find_unoffered(connection):
-            answer = _Answer(unknown=dict.fromkeys(asked, _UNTOLD))
+        if looks_denied and (why := explain_unshown(connection)):
+            answer = _Answer(unknown=dict.fromkeys(asked, why))
         lacking |= {right: tuple(sorted(on)) for right, on in answer.lacking.items()}
         unknown |= answer.unknown
     return CheckedRights(lacking, MappingProxyType(unknown))
 
 
 _NOTHING_YET = "nothing of it exists yet"
-_UNTOLD = "the brokers do not offer Metadata v8, which shows rights"
 
 
 @dataclass(slots=True)
@@ -135,7 +134,7 @@ def _ask_topic(client: AdminClient, name: str, rights: Sequence[Right]) -> _Answ
     if not isinstance(found, KafkaError):
         held = list_shown(found)
         if held is None:
-            return _Answer(unknown=dict.fromkeys(rights, _UNTOLD))
+            return _Answer(unknown=dict.fromkeys(rights, UNTOLD))
         answer.add(right for right in rights if AclOperation[right.operation.name] not in held)
     elif is_denial(found):
         answer.add(rights)
@@ -166,7 +165,7 @@ def _ask_topics(
             continue
         held = list_shown(topic)
         if held is None:
-            why = _UNTOLD
+            why = UNTOLD
             continue
         shown = True
         lacking = [each for each in on_existing if AclOperation[each.operation.name] not in held]

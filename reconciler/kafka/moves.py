@@ -17,13 +17,14 @@ from confluent_kafka import KafkaError, Node
 from confluent_kafka.admin import AdminClient, DescribeClusterResult, TopicMetadata
 
 from reconciler.errors import ClusterError, Finding, Severity
+from reconciler.kafka.client import NO_TOPIC
 from reconciler.kafka.configs import ASKED_BROKERS, CORDONED, find_cordoned
 from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
 from reconciler.kafka.log_dirs import list_stored, note_unoffered, read_directories
 from reconciler.kafka.metadata import read_metadata
 from reconciler.kafka.offered import list_unoffered, say_unoffered
-from reconciler.kafka.rights import NO_TOPIC, check_cluster_rights, find_hidden, name_missing
+from reconciler.kafka.rights import check_cluster_rights, find_hidden, name_missing
 from reconciler.kafka.second_client import (
     NoAnswerError,
     SecondClient,

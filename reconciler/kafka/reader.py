@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, Node
 from confluent_kafka.admin import AdminClient, TopicMetadata
 
 from reconciler.errors import Finding, Severity
+from reconciler.kafka.client import NO_TOPIC
 from reconciler.kafka.configs import (
     TopicConfigs,
     can_cordon,
@@ -30,7 +31,6 @@ from reconciler.kafka.offered import find_unoffered
 from reconciler.kafka.producers import read_producers
 from reconciler.kafka.quorum import read_fenced, read_voters
 from reconciler.kafka.rights import (
-    NO_TOPIC,
     check_apply_rights,
     check_cluster_rights,
     check_move_rights,
@@ -318,6 +318,7 @@ class _Found:
     cordoned: frozenset[int] = frozenset()
     can_cordon: bool = False
     rates: tuple[ThrottleRate, ...] = ()
+    racks: dict[int, str | None] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     configs: TopicConfigs = field(default_factory=TopicConfigs)
     defaults: dict[str, str] = field(default_factory=dict)
@@ -340,6 +341,7 @@ def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
     found.can_cordon = can_cordon(told.values)
     found.settings = find_settings(told.values)
     found.rates = tuple(told.rates)
+    found.racks = {broker: values.get("broker.rack") for broker, values in told.values.items()}
     named = set(found.topics if config_of is None else config_of)
     # If no named topic exists, any other one shows the defaults that new topics will have.
     wanted = named & found.topics.keys()
@@ -366,7 +368,10 @@ def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
 def _list_brokers(found: _Found, topics: Iterable[TopicState]) -> tuple[Broker, ...]:
     """List brokers by id: the live ones, and those that appear only in replica lists."""
     alive = {
-        node.id: Broker(node.id, node.rack or None, cordoned=node.id in found.cordoned)
+        # A cluster that reports no id is described without racks.
+        node.id: Broker(
+            node.id, node.rack or found.racks.get(node.id), cordoned=node.id in found.cordoned
+        )
         for node in found.nodes
     }
     named = {broker for topic in topics for row in topic.assignment for broker in row}

@@ -28,8 +28,8 @@ from reconciler.kafka.offered import find_unoffered
 from reconciler.model.requests import KafkaRequest
 from reconciler.model.rights import BRINGS, Operation, ResourceKind, Task, list_operations
 
-NO_TOPIC = "reconciler.visibility-check"  # hidden if and only if some topics may be
 NAMES_SHOWN = 3
+UNTOLD = "the brokers do not offer Metadata v8, which shows rights"
 BATCH = 1_000
 
 
@@ -138,13 +138,25 @@ def list_shown(topic: TopicDescription) -> Collection[Enum] | None:
 def read_held(connection: Connection, shown: Collection[Enum] | None) -> Collection[Enum]:
     """Return the operations that count as allowed on the cluster, given those that brokers show.
 
-    Where they are not shown, the account lacks Describe, and none counts. But all count if
-    brokers do not offer the Metadata that has them: they still refuse what is not allowed, and no
-    right may be called missing. Cost: 0.2 s if they are not shown.
+    Where they are not shown, the account lacks Describe, and none counts. But all count if no
+    account sees them: brokers still refuse what is not allowed, and no right may be called
+    missing. Cost: 0.2 s if they are not shown.
     """
-    if shown is None and KafkaRequest.RIGHTS in find_unoffered(connection):
+    if shown is None and explain_unshown(connection):
         return tuple(AclOperation)
     return shown or ()
+
+
+def explain_unshown(connection: Connection) -> str:
+    """Return why no account sees its rights on a cluster; "" if there is no such reason.
+
+    Cost: 0.2 s.
+    """
+    if not connection.has_id:
+        return "librdkafka does not show rights on a cluster that reports no id"
+    if KafkaRequest.RIGHTS in find_unoffered(connection):
+        return UNTOLD
+    return ""
 
 
 def read_held_on(topic: TopicDescription) -> Collection[Enum]:

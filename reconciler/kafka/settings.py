@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from _thread import start_new_thread
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,6 +10,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, ThrottleEvent
 from confluent_kafka.admin import AdminClient
 
 from reconciler.errors import ClusterError, Finding, Location, keep_secret
+from reconciler.kafka.client import Client, ignore
 from reconciler.kafka.errors import TokenError
 from reconciler.kafka.msk import MskTokens
 from reconciler.kafka.probe import Trust
@@ -36,10 +35,6 @@ STATISTICS_MS = 300
 _SERVERS = ("bootstrap.servers", "metadata.broker.list")
 _OURS = frozenset({*AWS, "sasl.mechanism", "sasl.mechanisms"})
 """What librdkafka does not get, or not as it is written, with AWS_MSK_IAM."""
-
-
-def _ignore(_: object) -> None:
-    """Ignore an event, since the answer has everything that matters, or let go of a client."""
 
 
 class ClientSettings:
@@ -143,8 +138,8 @@ class ClientSettings:
 
     def build_client(
         self,
-        observe: Callable[[KafkaError], None] = _ignore,
-        throttled: Callable[[ThrottleEvent], None] = _ignore,
+        observe: Callable[[KafkaError], None] = ignore,
+        throttled: Callable[[ThrottleEvent], None] = ignore,
         watch: Callable[[str], None] | None = None,
     ) -> AdminClient:
         """Pass all properties in clear text to a client.
@@ -163,7 +158,7 @@ class ClientSettings:
         if watch is not None:
             ours |= {"stats_cb": watch, "statistics.interval.ms": STATISTICS_MS}
         traced = list_log_properties()
-        client = _Client({**self._spell(), **ours, **traced})
+        client = Client({**self._spell(), **ours, **traced})
         if traced or self.makes_unsigned_tokens:
             poll_aside(client)
         return client
@@ -174,26 +169,12 @@ class ClientSettings:
         Errors: as `build_client`.
         """
         ours = {name.replace("_", "."): value for name, value in properties.items()}
-        return Producer({**self._spell(), **ours, "error_cb": _ignore})
+        return Producer({**self._spell(), **ours, "error_cb": ignore})
 
     def build_consumer(self, **properties: object) -> Consumer:
         """Pass all properties in clear text to a consumer; see `build_producer`."""
         ours = {name.replace("_", "."): value for name, value in properties.items()}
-        return Consumer({**self._spell(), **ours, "error_cb": _ignore})
-
-
-class _Client(AdminClient):
-    """A client that its own thread never destroys: librdkafka would abort the program.
-
-    That thread completes the futures of the client. So it runs their callbacks, and may be the one
-    that collects garbage.
-    """
-
-    def __del__(self) -> None:
-        # At the end of the program, the main thread destroys what is left. No threading.Thread:
-        # its locks may be held here, where garbage is collected.
-        if not sys.is_finalizing():
-            start_new_thread(_ignore, (self,))
+        return Consumer({**self._spell(), **ours, "error_cb": ignore})
 
 
 def resolve_settings(

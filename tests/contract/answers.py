@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
+import kafka.protocol.admin.cluster
 import kafka.protocol.consumer
 import kafka.protocol.metadata
 import kafka.protocol.producer  # noqa: F401 - each registers the classes of its answers
@@ -25,6 +26,7 @@ CREATE_TOPICS = 19
 DELETE_TOPICS = 20
 CREATE_PARTITIONS = 37
 ALTER_CONFIGS = 44
+DESCRIBE_CLUSTER = 60
 CONSUMER_GROUP_DESCRIBE = 69
 
 _CHANGES: dict[int, Any] = {
@@ -54,6 +56,15 @@ def put_error(api: int, version: int, answer: bytes, code: int, *, harmless: boo
         level = [inner for each in level for inner in _list_inner(each)]
     for each in level:
         each.error_code = code
+    encoded: bytes = decoded.encode(header=True)
+    return encoded
+
+
+def hide_cluster_id(api: int, version: int, answer: bytes) -> bytes:
+    """Leave the id of the cluster out of an answer to Metadata or DescribeCluster."""
+    header = RequestHeader(request_api_key=api, request_api_version=version)
+    decoded = ResponseClassRegistry.get_response_class(header).decode(answer, header=True)
+    decoded.cluster_id = None if api == METADATA else ""  # only Metadata can have none
     encoded: bytes = decoded.encode(header=True)
     return encoded
 

@@ -1,9 +1,9 @@
 """A network that fails: TCP proxies before real brokers, for chosen requests.
 
-It loses a request or its answer, answers with an error code of its own, or offers no requests of a
-kind. All other frames are
-passed on as they are, but for the brokers' own addresses in answers, which become the proxies', so
-that a client which starts at a proxy stays with them.
+It loses a request or its answer, answers with an error code of its own, offers no requests of a
+kind, or leaves out the id of the cluster. All other frames are passed on as they are, but for the
+brokers' own addresses in answers, which become the proxies', so that a client which starts at a
+proxy stays with them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ from answers import (  # noqa: F401 - what tests lose
     CREATE_PARTITIONS,
     CREATE_TOPICS,
     DELETE_TOPICS,
+    DESCRIBE_CLUSTER,
+    METADATA,
     drop_assignment,
     has_assignment,
+    hide_cluster_id,
     limit_versions,
     make_harmless,
     put_error,
@@ -107,6 +110,7 @@ class FailingNetwork:
         self.places_itself = False
         self.replicas = 0
         self.configs: dict[str, str] = {}
+        self.has_id = True
         for address in cluster.addresses(listener).values():
             self._listen_for(int(address.rpartition(":")[2]))
 
@@ -142,6 +146,10 @@ class FailingNetwork:
     def replace(self, replicas: int, configs: dict[str, str]) -> None:
         """Have the brokers create topics with so many replicas and these configs, in silence."""
         self.replicas, self.configs = replicas, configs
+
+    def hide_cluster_id(self) -> None:
+        """Have the brokers report no id of their cluster, as Amazon MSK Serverless does."""
+        self.has_id = False
 
     def advertise(self, host: str, port: int) -> None:
         """Have the brokers tell an address that is not theirs; the proxies stay where they are."""
@@ -238,6 +246,7 @@ class _Link:
         self.broker = broker
         self.lost: dict[int, tuple[Fault, int]] = {}
         self.asked: dict[int, int] = {}
+        self.named: dict[int, tuple[int, int]] = {}
 
     def start(self) -> None:
         for pump in (self._pass_requests, self._pass_answers):
@@ -258,6 +267,8 @@ class _Link:
                 return
             if api == API_VERSIONS:
                 self.asked[number] = version
+            if api in (METADATA, DESCRIBE_CLUSTER) and not self.network.has_id:
+                self.named[number] = api, version
             if fault and fault.loss.is_before:
                 fault.struck.set()
                 if fault.loss.cuts:
@@ -281,6 +292,8 @@ class _Link:
             (number,) = struct.unpack_from(">i", frame)
             if number in self.asked:
                 frame = self.network.limit(self.asked.pop(number), frame)
+            if number in self.named:
+                frame = hide_cluster_id(*self.named.pop(number), frame)
             fault, version = self.lost.pop(number, (None, 0))
             if fault:
                 fault.struck.set()
