@@ -319,7 +319,7 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule("connect-timeout", "Brokers answer within ten seconds."),
     Rule("fleet-time-limit", "A cluster of a fleet is read within the time limit of the job."),
     Rule("connect-lost", "Brokers stay reachable during a run."),
-    Rule("cluster-id", "The cluster has the id in clusters.yaml."),
+    Rule("cluster-id", "The cluster has the id, or without one the address, in clusters.yaml."),
     Rule("cluster-rights", "The account has the rights that a run needs."),
     Rule("cluster-answer", "A cluster answers requests without an error."),
     Rule("reassignments-unseen", "It is known which replicas are being reassigned."),

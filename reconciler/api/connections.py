@@ -80,11 +80,10 @@ def open_address(bootstrap_servers: str) -> Connection:
 def refuse_other_cluster(entry: ClusterEntry, state: ClusterState) -> None:
     """Refuse a state of another cluster. A connection checks this itself, a snapshot cannot."""
     from reconciler.errors import ClusterError, Finding
+    from reconciler.model.identity import name_cluster
 
     if entry.cluster_id and state.cluster_id and entry.cluster_id != state.cluster_id:
-        what = (
-            f"this is cluster {state.cluster_id}, and {entry.name} is expected to be "
-            f"{entry.cluster_id}"
-        )
+        found = name_cluster(state.cluster_id)
+        what = f"this is {found}, and {entry.name} is expected to be {entry.cluster_id}"
         way_out = f"take a snapshot of {entry.name}, or correct cluster_id in clusters.yaml"
         raise ClusterError([Finding("cluster-id", what, way_out, entry.location)])

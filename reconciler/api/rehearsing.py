@@ -228,11 +228,13 @@ def _refuse_misfit(plan: Plan, state: ClusterState | None) -> None:
     """Refuse a plan that apply would refuse in any case, and the state of another cluster."""
     from reconciler.diff.guards import list_refusals
     from reconciler.errors import Finding, FindingsError, RefusedPlanError
+    from reconciler.model.identity import name_cluster
 
     if refusals := list_refusals(plan, skip_refused=True):
         raise RefusedPlanError(refusals)
     if state and plan.cluster_id and state.cluster_id and plan.cluster_id != state.cluster_id:
-        what = f"the plan is for cluster {plan.cluster_id}, the state is that of {state.cluster_id}"
+        planned, found = name_cluster(plan.cluster_id), name_cluster(state.cluster_id)
+        what = f"the plan is for {planned}, and the state is that of {found}"
         way_out = f"rehearse it against a snapshot of {plan.cluster}"
         raise FindingsError([Finding("plan-cluster", what, way_out)])
 

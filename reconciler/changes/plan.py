@@ -246,5 +246,6 @@ def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Findin
         what = (
             f"topics are to be deleted, but no cluster_id identifies this cluster as {entry.name}"
         )
-        way_out = f"write cluster_id: {plan.cluster_id} in clusters.yaml, if it is"
+        # A snapshot that was written by hand may name none.
+        way_out = f"write cluster_id: {plan.cluster_id or 'ID'} in clusters.yaml, if it is"
         yield Finding("cluster-id", what, way_out, entry.location, Severity.WARNING)

@@ -26,8 +26,9 @@ from reconciler.kafka.errors import (
     refuse_request,
 )
 from reconciler.kafka.probe import Listener, Reach, probe_all
-from reconciler.kafka.settings import ClientSettings, resolve_settings
+from reconciler.kafka.settings import ClientSettings, hides_servers, resolve_settings
 from reconciler.kafka.trace import LOG, trace_request
+from reconciler.model.identity import find_address, identify_cluster, name_cluster
 from reconciler.spec.entry import ClusterEntry
 
 T = TypeVar("T")
@@ -94,11 +95,29 @@ class Connection:
         spelled = f"{self.settings.protocol} to {', '.join(self.settings.servers)}"
         with trace_request(self.entry.name, f"connecting by {spelled}"):
             client, told = open_client(self.settings, self.entry, self._throttled.append)
+        # Before any other request: the wrong cluster must not even be read.
         self.has_id = bool(told.cluster_id)
+        self._refuse_other_cluster(self.identify(told.cluster_id))
         nodes = told.nodes
         brokers = ", ".join(f"{n.id} {n.host}:{n.port}" for n in sorted(nodes, key=lambda n: n.id))
         LOG.info("%s: brokers: %s", self.entry.name, brokers)
         return client, nodes
+
+    def identify(self, reported: str | None) -> str:
+        """Return what identifies the cluster, given the id that its brokers report."""
+        is_secret = not self.settings.overridden and hides_servers(self.entry)
+        return identify_cluster(reported, self.settings.servers, is_secret=is_secret)
+
+    def _refuse_other_cluster(self, found: str) -> None:
+        name, expected = self.entry.name, self.entry.cluster_id
+        if expected is None or found == expected:
+            return
+        what = f"this is {name_cluster(found)}, and {name} is expected to be {expected}"
+        correct = "correct cluster_id in clusters.yaml"
+        if find_address(found) is not None:
+            correct = f"write cluster_id: {found} in clusters.yaml"
+        way_out = f"check bootstrap.servers, or {correct}"
+        raise ClusterError([Finding("cluster-id", what, way_out, self.entry.location)])
 
     def forget(self, client: AdminClient) -> None:
         """Discard a client that lost its brokers: it may not find others, but a new client does."""
@@ -171,7 +190,7 @@ class Connection:
 def open_client(
     settings: ClientSettings, entry: ClusterEntry, throttled: Callable[[ThrottleEvent], None]
 ) -> tuple[AdminClient, DescribeClusterResult]:
-    """Return a client that received one answer from the expected cluster, and that answer.
+    """Return a client that received one answer, and that answer.
 
     Errors: ClusterError with every reason that can be found out, most within a second.
     """
@@ -245,13 +264,6 @@ class _Opening:
             self._give_up()
             raise ClusterError([self._say_silence()]) from error
         told: DescribeClusterResult = answer.result()
-        # Before any other request: the wrong cluster must not even be read.
-        cluster_id, expected = told.cluster_id, self.entry.cluster_id
-        if expected is not None and cluster_id != expected:
-            name = self.entry.name
-            what = f"this is cluster {cluster_id}, and {name} is expected to be {expected}"
-            way_out = "check bootstrap.servers, or correct cluster_id in clusters.yaml"
-            raise ClusterError([Finding("cluster-id", what, way_out, self.entry.location)])
         return told
 
     def _create(self) -> AdminClient:

@@ -115,7 +115,7 @@ class MovesReader:
         )
         return MovesReading(
             cluster=name,
-            cluster_id=shown.cluster.cluster_id,
+            cluster_id=self._connection.identify(shown.cluster.cluster_id),
             seen_at_ms=found.seen_at_ms,
             clock_s=found.clock_s,
             brokers=tuple(sorted(brokers)),

@@ -94,7 +94,7 @@ class KafkaReader:
             )
             notes.append(Finding("cluster-rights", what, way_out, severity=Severity.NOTE))
         return ClusterState(
-            cluster_id=found.cluster_id,
+            cluster_id=self._connection.identify(found.cluster_id),
             brokers=_list_brokers(found, topics.values()),
             topics=MappingProxyType(topics),
             config_defaults=MappingProxyType(found.defaults),

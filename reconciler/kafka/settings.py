@@ -177,6 +177,12 @@ class ClientSettings:
         return Consumer({**self._spell(), **ours, "error_cb": ignore})
 
 
+def hides_servers(entry: ClusterEntry) -> bool:
+    """Return whether the bootstrap servers of a cluster are a secret, or a part of them is."""
+    spelled = (entry.client.get(name, "") for name in _SERVERS)
+    return any(isinstance(part, SecretRef) for text in spelled for part in parse_references(text))
+
+
 def resolve_settings(
     entry: ClusterEntry, bootstrap_servers: str | None, environment: Mapping[str, str]
 ) -> ClientSettings:

@@ -20,6 +20,7 @@ from reconciler.model.health import (
     MovingPartition,
     OffPreferred,
 )
+from reconciler.model.identity import say_identity
 from reconciler.model.throttles import say_rate
 from reconciler.moves.throttles import name_removals
 from reconciler.show.wording import say_problems
@@ -64,8 +65,8 @@ def render_health(report: HealthReport, paint: Paint, *, width: int | None = Non
 def _head(report: HealthReport) -> Iterator[str]:
     state = report.state
     yield report.cluster
-    if state.cluster_id:
-        yield state.cluster_id
+    if identity := say_identity(state.cluster_id):
+        yield identity
     yield count(len(state.brokers), "broker")
     yield count(len(state.topics), "topic")
     yield count(sum(len(topic.assignment) for topic in state.topics.values()), "partition")

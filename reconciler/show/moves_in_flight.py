@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from reconciler.model.cluster import RateSource, Replicas
+from reconciler.model.identity import say_identity
 from reconciler.model.moves import UNLIMITED, MovesReading
 from reconciler.model.throttles import say_rate
 from reconciler.moves.progress import Copy, Move, MovesReport
@@ -66,7 +67,14 @@ def _head(reading: MovesReading) -> str:
     dead = sum(not broker.alive for broker in reading.brokers)
     brokers = count(len(reading.brokers), "broker") + (f", {dead} not alive" if dead else "")
     return " · ".join(
-        part for part in (reading.cluster, reading.cluster_id, brokers, _say_time(reading)) if part
+        part
+        for part in (
+            reading.cluster,
+            say_identity(reading.cluster_id),
+            brokers,
+            _say_time(reading),
+        )
+        if part
     )
 
 

@@ -14,6 +14,7 @@ from typing import assert_never
 
 from reconciler.errors import Finding, Location, escape_unprintable
 from reconciler.model.cluster import SHORT, Broker
+from reconciler.model.identity import find_address
 from reconciler.model.moves import PlannedMoves
 from reconciler.model.plan import (
     DriftedTopic,
@@ -361,7 +362,11 @@ def _say_cluster(plan: Plan, planned: int) -> tuple[str, ...]:
     # Elections are planned of live topics, whatever files there are.
     elects = planned and not plan.files
     specs = topics if elects else f"{topics} from {count(plan.files, 'file')}"
-    return tuple(filter(None, [plan.cluster, plan.cluster_id, where, specs]))
+    address = find_address(plan.cluster_id)
+    known_by = (
+        plan.cluster_id if address is None else f"no cluster id: bound to its address {address}"
+    )
+    return tuple(filter(None, [plan.cluster, known_by, where, specs]))
 
 
 def _say_stage(cluster: str, stages: Sequence[Sequence[str]]) -> str:

@@ -400,7 +400,9 @@ class ClusterForm:
 
     description: YamlText | None = key(TEXT, "Purpose of the cluster.")
     cluster_id: str | None = key(
-        keys.CLUSTER_ID, "Id of the cluster, as Kafka reports it. Any other cluster is refused."
+        keys.CLUSTER_ID,
+        "Id of the cluster, as Kafka reports it, or `bootstrap:` and its address if it "
+        "reports none. Any other cluster is refused.",
     )
     kafka_version: YamlText | None = key(
         keys.KAFKA_VERSION, 'Kafka version in quotes, such as "4.1", for checks without a cluster.'

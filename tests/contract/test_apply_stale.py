@@ -307,7 +307,7 @@ def test_a_part_that_ends_elsewhere_than_a_request_is_not_continued(
 def test_another_cluster(stale: Stale, expansion: Plan) -> None:
     other = replace(expansion, cluster_id="another-cluster")
     assert stale.refusal(other) == [
-        f"the plan is for cluster another-cluster, this one is {stale.cluster.cluster_id}; "
+        f"the plan is for cluster another-cluster, and this is cluster {stale.cluster.cluster_id}; "
         "apply it to lab, or plan for this cluster [plan-cluster]"
     ]
 

@@ -1,4 +1,4 @@
-"""Clusters that report no id, as Amazon MSK Serverless.
+"""Clusters that report no id, as Amazon MSK Serverless: their address identifies them.
 
 The stand-in is a proxy in front of real brokers, which leaves the id out of the answers to Metadata
 and DescribeCluster.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from command import run_here
+from confluent_kafka.admin import AdminClient
 from lab import connect_to
 from proxy import FailingNetwork, failing_network
 from workbench import ENTRY
@@ -70,11 +71,94 @@ def nameless(
         yield made
 
 
+def list_names(cluster: Cluster) -> set[str]:
+    client = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+    return set(client.list_topics(timeout=15).topics)
+
+
 def test_it_is_read_as_any_other_cluster(nameless: Nameless, cluster3: Cluster) -> None:
     """confluent-kafka itself ends the process: its description of a cluster copies no id."""
     through = connect(ENTRY, bootstrap_servers=nameless.first.bootstrap_servers)
     found, real = KafkaReader(through), KafkaReader(connect_to(cluster3))
     state, shown = found.read_cluster(()), real.read_cluster(())
+    assert state.cluster_id == nameless.identity
     assert state.brokers == shown.brokers  # also their racks
     found.check_rights((), for_apply=True, elects=True, moved=())
     assert not through.has_id
+
+
+def test_a_plan_is_bound_to_the_address_and_says_so(nameless: Nameless) -> None:
+    address = nameless.identity.removeprefix("bootstrap:")
+    planned = nameless.plan("--out", "plan.json")
+    said = f"no cluster id: bound to its address {address} · "
+    assert (planned.code, planned.out.startswith(f"lab · {said}")) == (0, True), planned
+    assert said in nameless.plan("--format", "markdown").out
+    saved = json.loads((nameless.root / "plan.json").read_text())
+    assert saved["cluster"]["cluster_id"] == nameless.identity
+    made = nameless.run("apply", "plan.json", "--auto-approve")
+    assert (made.code, "Applied: 1 done" in made.out) == (0, True), made
+
+
+def test_a_plan_of_one_is_not_applied_to_another(nameless: Nameless, cluster6: Cluster) -> None:
+    assert nameless.plan("--out", "plan.json").code == 0
+    refused = nameless.run("apply", "plan.json", "--auto-approve", at=nameless.second)
+    assert nameless.topic not in list_names(cluster6)
+    assert refused.code == 1
+    ours = ",".join(sorted(nameless.first.bootstrap_servers.split(",")))
+    theirs = ",".join(sorted(nameless.second.bootstrap_servers.split(",")))
+    assert refused.err.startswith(
+        f"error: the plan is for the cluster without an id at {ours}, and this is the cluster "
+        f"without an id at {theirs}; apply it to lab at that address, or plan for this cluster "
+        "[plan-cluster]"
+    ), refused
+
+
+class TestExpected:
+    def test_an_id_that_no_broker_reports_is_refused_with_what_to_write(
+        self, nameless: Nameless
+    ) -> None:
+        nameless.expect("5L6g3nShT-eMCtK--X86sw")
+        address = nameless.identity.removeprefix("bootstrap:")
+        refused = nameless.plan()
+        assert refused.code == 1
+        assert (
+            f"this is the cluster without an id at {address}, and lab is expected to be "
+            "5L6g3nShT-eMCtK--X86sw; check bootstrap.servers, or write cluster_id: "
+            f"{nameless.identity} in clusters.yaml [cluster-id]"
+        ) in refused.err, refused
+
+    def test_its_address_may_be_demanded(self, nameless: Nameless) -> None:
+        nameless.expect(nameless.identity)
+        assert nameless.plan().code == 0
+        refused = nameless.plan(at=nameless.second)
+        assert (refused.code, "[cluster-id]" in refused.err) == (1, True), refused
+
+    def test_a_cluster_with_an_id_is_not_the_one_at_an_address(
+        self, nameless: Nameless, cluster3: Cluster
+    ) -> None:
+        nameless.expect(nameless.identity)
+        nameless.first.has_id = True
+        refused = nameless.plan()
+        assert refused.code == 1
+        assert f"this is cluster {cluster3.cluster_id}, and lab is expected" in refused.err, refused
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plan", "--format", "json"),
+        ("health",),
+        ("moves", "status"),
+        ("get", "groups"),
+        ("describe", "broker", "1"),
+        ("snapshot", "--out", "state.json"),
+        ("grants", "--check"),
+    ],
+    ids=" ".join,
+)
+def test_no_command_needs_an_id_or_says_none(nameless: Nameless, command: tuple[str, ...]) -> None:
+    ran = nameless.run(*command, "--cluster", "lab")
+    assert (ran.code, "None" in ran.out + ran.err) == (0, False), ran
+    snapshot = nameless.root / "state.json"
+    if snapshot.exists():
+        assert json.loads(snapshot.read_text())["cluster_id"] == nameless.identity

@@ -32,6 +32,7 @@ from reconciler.cli.plans import read_plan
 from reconciler.cli.terminal import working
 from reconciler.errors import UsageError
 from reconciler.model.cluster import Place
+from reconciler.model.identity import name_cluster
 from reconciler.model.moves import MIN_INSYNC, MovesReading
 from reconciler.model.outcomes import Outcome, OutcomeKind
 from reconciler.model.plan import Plan
@@ -129,7 +130,8 @@ def command(
 
 def _refuse_other_cluster(plan: Plan, reading: MovesReading) -> None:
     if plan.cluster_id and reading.cluster_id and plan.cluster_id != reading.cluster_id:
-        raise UsageError(f"the plan is for cluster {plan.cluster_id}, not {reading.cluster_id}")
+        planned, found = name_cluster(plan.cluster_id), name_cluster(reading.cluster_id)
+        raise UsageError(f"the plan is for {planned}, not for {found}")
 
 
 def _show(cancel: Cancel) -> None:

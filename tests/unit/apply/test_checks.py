@@ -30,8 +30,21 @@ def test_nothing_moved() -> None:
 
 def test_another_cluster() -> None:
     assert said(find_other_cluster(PLAN, replace(STATE, cluster_id="other"))) == [
-        "the plan is for cluster cluster-1, this one is other; apply it to prod, or plan for this "
-        "cluster [plan-cluster]"
+        "the plan is for cluster cluster-1, and this is cluster other; apply it to prod, or plan "
+        "for this cluster [plan-cluster]"
+    ]
+
+
+def test_a_plan_that_is_bound_to_an_address() -> None:
+    bound = replace(PLAN, cluster_id="bootstrap:a:9098")
+    assert list(find_other_cluster(bound, replace(STATE, cluster_id="bootstrap:a:9098"))) == []
+    assert said(find_other_cluster(bound, replace(STATE, cluster_id="bootstrap:b:9098"))) == [
+        "the plan is for the cluster without an id at a:9098, and this is the cluster without an "
+        "id at b:9098; apply it to prod at that address, or plan for this cluster [plan-cluster]"
+    ]
+    assert said(find_other_cluster(bound, STATE)) == [
+        "the plan is for the cluster without an id at a:9098, and this is cluster cluster-1; apply "
+        "it to prod at that address, or plan for this cluster [plan-cluster]"
     ]
 
 

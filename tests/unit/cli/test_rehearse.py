@@ -63,7 +63,7 @@ def test_a_state_of_another_cluster_is_refused(
     write_topic(place, 4)
     assert run(["plan", *AGAINST, "--out", "plan.json"]) == 0
     assert run(["rehearse", "plan.json", "--against", "other.json"]) == 1
-    assert f"the plan is for cluster {ID}, the state is that of" in capsys.readouterr().err
+    assert f"the plan is for cluster {ID}, and the state is that of" in capsys.readouterr().err
 
 
 def test_what_does_not_fit_into_the_machine_is_refused(
