@@ -56,6 +56,10 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 NO_LOCK = "lock-unavailable"
 """The refusal of a plan that a run without a lock passes over."""
+UNLOCKED = (
+    "note: without a lock, nothing keeps a second apply away; what others changed since the plan "
+    "is seen before the first change only"
+)
 
 
 @click.command(cls=options.Command)
@@ -95,7 +99,11 @@ NO_LOCK = "lock-unavailable"
     is_flag=True,
     help="Check that the account can apply: audit topic, rights, lock; change nothing.",
 )
-@click.option("--no-lock", is_flag=True, help="Apply without the cluster's lock.")
+@click.option(
+    "--no-lock",
+    is_flag=True,
+    help="Apply without the lock: something else keeps other applies away.",
+)
 @click.option(
     "--stop-after",
     metavar="DURATION",
@@ -292,6 +300,8 @@ def _run(
             return end_run()
         if asked.default_branch is not None:
             _refuse_outdated(plan, loaded, asked.estate, asked.default_branch)
+        if asked.patience_s is None:
+            print_note(UNLOCKED)
         if not asked.auto_approve and (unapproved := _approve(plan, record.planned)):
             return unapproved
         log.show_progress()

@@ -158,7 +158,11 @@ def _check_cluster(estate: Estate, name: str) -> Iterator[Check]:
     try:
         check_apply(estate, name)
     except ClusterError as error:
-        said = error.findings[0].what
+        first = error.findings[0]
+        if first.rule == "lock-unavailable":  # whatever the account
+            yield Check(about, "lock of apply", Seen.MISSING, first.what, first.way_out)
+            return
+        said = first.what
         do = spell_check(name, "applier")
         what = "rights of this account to apply"
         yield Check(about, what, Seen.UNSEEN, f"it reads only: {said}", do)

@@ -42,8 +42,8 @@ OURSELVES = "this run itself, whose last release the brokers did not get"
 """The holder while a coordinator moves: it expires with the session."""
 
 WITHOUT = {
-    GROUP: "pass --no-lock if no other apply runs",
-    MOVES_GROUP: "pass --no-lock if no other run moves replicas",
+    GROUP: "pass --no-lock if a CI concurrency group or the like keeps other applies away",
+    MOVES_GROUP: "pass --no-lock if a CI concurrency group or the like keeps other moves away",
 }
 
 
@@ -259,8 +259,7 @@ def check_requests(connection: Connection) -> tuple[frozenset[KafkaRequest], lis
     if not lacking:
         return unoffered, []
     what = f"{say_unoffered(name, lacking)}, so apply can take no lock"
-    way_out = "apply it with --no-lock if no other apply runs"
-    return unoffered, [Finding("lock-unavailable", what, way_out)]
+    return unoffered, [Finding("lock-unavailable", what, WITHOUT[GROUP])]
 
 
 def _name_locked(connection: Connection, group: str) -> str:

@@ -23,7 +23,9 @@ _SERVERS = ("bootstrap.servers", "metadata.broker.list")
 # b-2.shop.a1b2c3.c4.kafka.REGION.amazonaws.com and boot-a1b2.c1.kafka-serverless.REGION. …
 _REGION = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?(?::|$)")
 
-_WITHOUT_LOCK = "pass --no-lock to apply if no other apply runs"
+_WITHOUT_LOCK = (
+    "pass --no-lock to apply if a CI concurrency group or the like keeps other applies away"
+)
 _INSTEAD = f"use sasl.oauthbearer.client.secret, or {_WITHOUT_LOCK}"
 _INSTEAD_OF_STS = f"write sasl.mechanism: {MSK_IAM} for Amazon MSK; otherwise {_WITHOUT_LOCK}"
 

@@ -24,12 +24,13 @@ from reconciler.errors import ClusterError, Finding
 from reconciler.kafka import connection, probe, second_client
 from reconciler.kafka.connection import PATIENCE_S, connect
 from reconciler.kafka.errors import TokenError
-from reconciler.kafka.lock import Holder, hold_lock
+from reconciler.kafka.lock import WITHOUT, Holder, hold_lock
 from reconciler.kafka.metadata import ClientForAll, ClientPerBroker
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.second_client import translate_settings
 from reconciler.kafka.second_look import read_reassignments
 from reconciler.kafka.views import Views
+from reconciler.model.rights import GROUP
 from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ class TestSecondClient:
         assert self.lose(client) == (
             "the lock of lab is taken by a second client: sasl.oauthbearer.grant.type "
             f"{client['sasl.oauthbearer.grant.type']} is not supported there, only "
-            "client_credentials; pass --no-lock if no other apply runs [lock-unavailable]"
+            f"client_credentials; {WITHOUT[GROUP]} [lock-unavailable]"
         )
 
     def test_a_token_that_it_cannot_have_is_named(

@@ -442,7 +442,8 @@ def test_a_plan_knows_whether_brokers_offer_what_the_lock_asks_for(
         network.offer(JoinGroupRequest.API_KEY)
         for plan in make_plans(network.bootstrap_servers):
             assert [str(refusal) for refusal in plan.refusals] == [
-                "the brokers of lab do not offer JoinGroup, so apply can take no lock; apply it "
-                "with --no-lock if no other apply runs [lock-unavailable]"
+                "the brokers of lab do not offer JoinGroup, so apply can take no lock; pass "
+                "--no-lock if a CI concurrency group or the like keeps other applies away "
+                "[lock-unavailable]"
             ]
         assert FindCoordinatorRequest.API_KEY not in network.kinds

@@ -33,7 +33,7 @@ from reconciler.api.planning import load_estate
 from reconciler.errors import ClusterError, LockHeldError, Severity
 from reconciler.kafka.audit import read_audit_topic
 from reconciler.kafka.connection import Connection, connect
-from reconciler.kafka.lock import Holder, hold_lock
+from reconciler.kafka.lock import WITHOUT, Holder, hold_lock
 from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter, check_audit_topic, write_audit_record
@@ -392,7 +392,7 @@ class TestLock:
             pass
         assert str(refused.value) == (
             f"the account lacks Read on the group {GROUP} of lab; {GRANT} Read --group {GROUP}; "
-            "or pass --no-lock if no other apply runs [cluster-rights]"
+            f"or {WITHOUT[GROUP]} [cluster-rights]"
         )
 
     def test_the_smallest_grant_suffices(self, planner: Grants) -> None:
@@ -415,7 +415,7 @@ class TestLock:
             pass
         assert str(refused.value) == (
             f"the account lacks Read on the group {MOVES_GROUP} of lab; {GRANT} Read --group "
-            f"{MOVES_GROUP}; or pass --no-lock if no other run moves replicas [cluster-rights]"
+            f"{MOVES_GROUP}; or {WITHOUT[MOVES_GROUP]} [cluster-rights]"
         )
 
 

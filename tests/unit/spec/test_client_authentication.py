@@ -155,7 +155,7 @@ def test_validate_warns_of_what_the_second_client_cannot_follow(
         "topics/clusters.yaml:9:7: warning: apply takes the lock of prod with a second client: "
         f"{METADATA} aws_iam is not supported there, only none and azure_imds\n"
         "    write sasl.mechanism: AWS_MSK_IAM for Amazon MSK; otherwise pass --no-lock to apply "
-        "if no other apply runs [lock-unavailable]\n"
+        "if a CI concurrency group or the like keeps other applies away [lock-unavailable]\n"
         "\n"
         "1 topic in 1 file, 1 cluster: all good\n"
     )
