@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 import pytest
 from command import run_here
 from confluent_kafka.admin import AdminClient
+from kafka.protocol.consumer import JoinGroupRequest
 from lab import connect_to
 from proxy import FailingNetwork, failing_network
 from workbench import ENTRY
 
+from reconciler.cli.app import run
 from reconciler.kafka.connection import connect
 from reconciler.kafka.reader import KafkaReader
 from reconciler.sandbox.cluster import Cluster
@@ -162,3 +164,19 @@ def test_no_command_needs_an_id_or_says_none(nameless: Nameless, command: tuple[
     snapshot = nameless.root / "state.json"
     if snapshot.exists():
         assert json.loads(snapshot.read_text())["cluster_id"] == nameless.identity
+
+
+def test_doctor_says_what_to_write_and_that_there_is_no_lock(
+    nameless: Nameless, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = nameless.first.bootstrap_servers
+    document = {"version": 1, "clusters": {"lab": {"client": {"bootstrap.servers": servers}}}}
+    (nameless.root / "topics" / "clusters.yaml").write_text(json.dumps(document))
+    nameless.first.offer(JoinGroupRequest.API_KEY)
+    monkeypatch.chdir(nameless.root)
+    run(["doctor"])
+    said = capsys.readouterr().out
+    assert f"write cluster_id: {nameless.identity} below lab" in said
+    assert "lock of apply: the lock of lab cannot be taken: the brokers of lab do not offer" in (
+        " ".join(said.split())
+    )
