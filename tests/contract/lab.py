@@ -14,6 +14,7 @@ from confluent_kafka.admin import (
 )
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
+from kafka.protocol.admin import AlterClientQuotasRequest
 
 from reconciler.errors import Location
 from reconciler.kafka.connection import Connection, connect
@@ -69,3 +70,16 @@ def reassign(cluster: Cluster, topic: str, rows: dict[int, list[int] | None]) ->
         )
     finally:
         client.close()
+
+
+def limit_account(cluster: Cluster, rate: float, **account: str) -> None:
+    """Limit the partitions per second of a user or a client id, named by its kind (KIP-599)."""
+    request = AlterClientQuotasRequest
+    entry = request.EntryData
+    kinds = ((kind.replace("_", "-"), name) for kind, name in account.items())
+    entity = [entry.EntityData(entity_type=kind, entity_name=name) for kind, name in kinds]
+    change = entry.OpData(key="controller_mutation_rate", value=rate, remove=False)
+    entries = [entry(entity=entity, ops=[change])]
+    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers.split(","))
+    client._manager.run(client._manager.send, request(entries=entries, validate_only=False))
+    client.close()

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from kafka.admin import KafkaAdminClient
-from kafka.protocol.admin import AlterClientQuotasRequest
-from lab import wait_for
+from lab import limit_account, wait_for
 from shorthand import spec
 from workbench import Workbench, outcomes, texts
 
@@ -34,15 +32,8 @@ PATIENCE_S = 300
 @pytest.fixture(scope="module")
 def limited() -> Iterator[Cluster]:
     """Start a broker that limits the client id of reconciler."""
-    request = AlterClientQuotasRequest
-    entry = request.EntryData
-    entity = entry.EntityData(entity_type="client-id", entity_name="reconciler")
-    change = entry.OpData(key="controller_mutation_rate", value=RATE, remove=False)
-    entries = [entry(entity=[entity], ops=[change])]
     with start_cluster(brokers=1) as cluster:
-        client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers.split(","))
-        client._manager.run(client._manager.send, request(entries=entries, validate_only=False))
-        client.close()
+        limit_account(cluster, RATE, client_id="reconciler")
         yield cluster
 
 
