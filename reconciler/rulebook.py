@@ -178,6 +178,13 @@ _POLICY: tuple[Rule, ...] = (
     Rule("service-replication", "Specs ask for no other replication factor than the service has."),
     Rule("service-value", "Specs set no value that the service refuses or replaces."),
     Rule("service-elsewhere", "Topics of the service are managed through Kafka."),
+    Rule(
+        "service-balancer",
+        "Where the service refuses or undoes moves of others, moves are allowed only if "
+        "clusters.yaml states that its balancer is off.",
+    ),
+    Rule("service-throttle", "Moves have a rate only where brokers have throttles of moves."),
+    Rule("service-alive", "Replicas that are moved are alive, where the service asks for that."),
     Rule("service-mover", "Nobody but reconciler moves replicas while a plan moves some."),
     Rule("service-likely", "A cluster names the service that its address belongs to."),
 )

@@ -159,8 +159,17 @@ def _diff(
     """
     engine = PolicyEngine(entry, entry.catalogue, every)
     excluded, guards = entry.exclude_brokers, entry.guards
-    allows, moves, placement = engine.allows, entry.moves, entry.placement
-    diffs = diff_topics(specs, state, entry.catalogue, excluded, guards, allows, moves, placement)
+    diffs = diff_topics(
+        specs,
+        state,
+        entry.catalogue,
+        excluded,
+        guards,
+        engine.allows,
+        entry.moves,
+        entry.placement,
+        entry.service,
+    )
     return judge_changes(diffs, state, engine.judge)
 
 

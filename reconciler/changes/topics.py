@@ -68,7 +68,7 @@ from reconciler.model.moves import MIN_INSYNC, MoveKind, MovePolicy
 from reconciler.model.plan import Deletion
 from reconciler.model.steps import Verb
 from reconciler.spec.configs import LAGS, TIERED
-from reconciler.spec.services import Placement
+from reconciler.spec.services import APACHE, Placement
 
 NO_GUARDS = Guards()
 
@@ -114,20 +114,21 @@ def diff_topics(
     allows: Allows = allow_all,
     moves: MovePolicy | None = None,
     placement: Placement = Placement.RECONCILER,
+    service: str = APACHE,
 ) -> tuple[TopicDiff, ...]:
     """Compare every spec with the cluster: each topic is deleted, created or altered.
 
     `excluded` holds the ids of brokers that take no new replicas. `guards` says how many topics may
     be deleted; the default is none. `allows` returns whether validation accepts a spec: a way out
     only names edits that it accepts. Differences that `moves` allows are pending, others that move
-    replicas are refused. With `placement` by the brokers, only counts are planned. Returns one diff
-    per spec, sorted by topic name.
+    replicas are refused, with what the `service` needs to allow them. With `placement` by the
+    brokers, only counts are planned. Returns one diff per spec, sorted by topic name.
     """
     desired = sorted(specs, key=lambda spec: spec.name)
     # The budget applies to the entire plan, so its deletions are counted before the first diff.
     deletions = sum(spec.absent and spec.name in cluster.topics for spec in desired)
     comparison = _Comparison(
-        cluster, equality, frozenset(excluded), guards, deletions, allows, moves, placement
+        cluster, equality, frozenset(excluded), guards, deletions, allows, moves, placement, service
     )
     diffs = []
     for spec in desired:
@@ -154,10 +155,12 @@ class _Comparison:
         allows: Allows,
         moves: MovePolicy | None,
         placement: Placement,
+        service: str,
     ) -> None:
         self.cluster = cluster
         self.by_brokers = placement is Placement.BROKER
         self.moves = moves
+        self.service = service
         self.allows = allows
         self.guards = guards
         self.deletions = deletions
@@ -311,7 +314,7 @@ class _Comparison:
 
     def _allow(self, kinds: frozenset[MoveKind]) -> str:
         """Return what allows some kinds of moves: an edit of clusters.yaml, if there is one."""
-        return BY_SERVICE if self.by_brokers else allow_moves(kinds, self.moves)
+        return BY_SERVICE if self.by_brokers else allow_moves(kinds, self.moves, self.service)
 
     def _give_rows(
         self, manual: Assignment | None, partitions: int, replication: int

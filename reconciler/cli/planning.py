@@ -17,9 +17,11 @@ from reconciler.cli.plans import read_accepted, read_approval
 from reconciler.cli.terminal import print_error, print_note, working
 from reconciler.errors import ClusterError, Finding, ReconcilerError, Severity, UsageError
 from reconciler.model.cluster import ClusterState
+from reconciler.model.moves import MoveKind
 from reconciler.model.plan import Commit, Plan, list_unmatched
 from reconciler.spec.base import Base
 from reconciler.spec.changes import Changes
+from reconciler.spec.services import APACHE, spell_moves
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -304,14 +306,16 @@ def _choose_moving(
     """Choose the clusters that allow moves. One that is named and does not is an error."""
     moving = tuple(name for name in clusters if estate.clusters[name].moves is not None)
     rest = [name for name in clusters if name not in moving]
-    block = "moves: {allow: [replication], rate: 30MiB}"
     if all_clusters and not moving:
-        raise UsageError(f"no cluster allows moves; write {block} below one in clusters.yaml")
+        way_out = spell_moves(APACHE, [MoveKind.REPLICATION], "below one in clusters.yaml")
+        raise UsageError(f"no cluster allows moves; {way_out}")
     if rest and not all_clusters:
         if why := next(filter(None, (estate.clusters[name].why_no_rows for name in rest)), ""):
             raise UsageError(f"{why}, so reconciler moves none; use the service's own tools")
         what = f"{', '.join(rest)} {'allows' if len(rest) == 1 else 'allow'} no moves"
         told = (str(found) for name in rest for found in estate.loosened.get(name, ()))
-        what = f"{what}; write {block} below it in clusters.yaml"
+        service = estate.clusters[rest[0]].service
+        way_out = spell_moves(service, [MoveKind.REPLICATION], "below it in clusters.yaml")
+        what = f"{what}; {way_out}"
         raise UsageError("\n".join([what, *told]))
     return moving

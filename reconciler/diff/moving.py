@@ -9,6 +9,7 @@ from reconciler.errors import Finding, Severity
 from reconciler.model.cluster import TopicSpec, TopicState
 from reconciler.model.health import is_below_min, read_min_insync
 from reconciler.model.moves import MIN_INSYNC, MoveKind, MovePolicy
+from reconciler.spec.services import APACHE, spell_moves
 from reconciler.units import count, name_each
 
 PLAN_MOVES = "reconciler plan --moves"
@@ -32,12 +33,13 @@ def list_kinds(changes: Iterable[FieldChange]) -> frozenset[MoveKind]:
     return frozenset(kind for change in changes if (kind := kind_of(change)) is not None)
 
 
-def allow_moves(kinds: Collection[MoveKind], moves: MovePolicy | None) -> str:
-    """Return the edit of clusters.yaml that allows some kinds of moves."""
+def allow_moves(
+    kinds: Collection[MoveKind], moves: MovePolicy | None, service: str = APACHE
+) -> str:
+    """Return the edit of clusters.yaml that allows some kinds of moves on a cluster."""
     if moves is None:
-        listed = ", ".join(kind for kind in MoveKind if kind in kinds)
-        block = f"moves: {{allow: [{listed}], rate: 30MiB}}"
-        return f"write {block} below this cluster in clusters.yaml"
+        named = [kind for kind in MoveKind if kind in kinds]
+        return spell_moves(service, named, "below this cluster in clusters.yaml")
     listed = " and ".join(kind for kind in MoveKind if kind in kinds and kind not in moves.allow)
     return f"add {listed} to moves.allow of this cluster in clusters.yaml"
 

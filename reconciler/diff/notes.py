@@ -175,7 +175,7 @@ def note_internal_topics(entry: ClusterEntry, state: ClusterState) -> Iterator[F
     listed = ", ".join(f"{name} has {factor}" for name, factor in thin.items())
     way_out = f"write {INTERNAL_FACTOR}: {usual} below this cluster in clusters.yaml"
     if entry.moves is None or MoveKind.REPLICATION not in entry.moves.allow:
-        way_out += f", {allow_moves([MoveKind.REPLICATION], entry.moves)}"
+        way_out += f", {allow_moves([MoveKind.REPLICATION], entry.moves, entry.service)}"
     way_out += f", and plan it with {PLAN_MOVES}"
     if entry.why_no_rows:
         way_out = BY_SERVICE

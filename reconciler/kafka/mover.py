@@ -7,7 +7,9 @@ empty name of the cluster default, and elects without a timeout of the caller (c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -31,6 +33,9 @@ _TOPIC, _BROKER = 2, 4  # types of resources
 _EVERY_BROKER = ""  # the name of the cluster default
 _SET, _UNSET = 0, 1
 _PREFERRED = 0
+_UPDATING = re.compile(r"update[_ ]in[_ ]progress", re.IGNORECASE)
+"""How Redpanda names that a partition is in flight, where the code of its answer does not."""
+
 _SILENCE = Answer(AnswerKind.LOST, "CONNECTION_LOST", "the broker said nothing of this item")
 
 
@@ -71,6 +76,7 @@ class KafkaMover:
         """Ask for new rows, or cancel: AlterPartitionReassignments (KIP-455, KIP-860).
 
         Brokers answer each partition on its own: some may be accepted while others are refused.
+        One that is in flight already is not done: its target is among what is listed in flight.
         """
         from kafka.protocol.admin import AlterPartitionReassignmentsRequest as Request
 
@@ -99,7 +105,7 @@ class KafkaMover:
             refusal = _read_answer(answer.error_code, answer.error_message)
             return dict.fromkeys(rows, refusal)
         told = {
-            (topic.name, each.partition_index): _read_answer(each.error_code, each.error_message)
+            (topic.name, each.partition_index): _read_move(each.error_code, each.error_message)
             for topic in answer.responses
             for each in topic.partitions
         }
@@ -233,3 +239,16 @@ def _list_changes(values: Mapping[str, str | None]) -> Iterable[Any]:
 
 def _read_answer(code: int, text: str | None) -> Answer:
     return read_answer(KafkaException(KafkaError(code, text or None)) if code else None)
+
+
+def _read_move(code: int, text: str | None) -> Answer:
+    """Translate the answer of one partition: Redpanda refuses to move what is in flight.
+
+    Kafka takes a second target. An identical request may be the first one, sent again, so nothing
+    is refused for good, and what is listed in flight decides whose it is.
+    """
+    answer = _read_answer(code, text)
+    in_flight = code == KafkaError.REASSIGNMENT_IN_PROGRESS
+    if in_flight or (code == KafkaError.UNKNOWN and _UPDATING.search(text or "")):
+        return replace(answer, kind=AnswerKind.NOT_DONE)
+    return answer

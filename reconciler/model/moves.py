@@ -42,6 +42,8 @@ class MovePolicy:
     `rate_bytes_per_s` limits what each broker sends, and what it receives; None is no limit.
     `at_once_cluster` and `at_once_broker` count the replicas that are copied at one time.
     `keep_free_percent` of every log directory stays free; a plan copies at most `max_bytes`.
+    `balancer_off` states that nobody else moves replicas. `unthrottled`: brokers take neither rates
+    nor lists of throttled replicas, so a run sets none.
     """
 
     allow: frozenset[MoveKind]
@@ -50,6 +52,8 @@ class MovePolicy:
     at_once_broker: int = 5
     keep_free_percent: int = KEEP_FREE_PERCENT
     max_bytes: int | None = None
+    balancer_off: bool = False
+    unthrottled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

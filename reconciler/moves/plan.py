@@ -11,6 +11,7 @@ from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.drains import Drain, keep_drained_topics, raise_internal_topics
 from reconciler.diff.fields import managed_overrides
 from reconciler.diff.guards import check_means, refuse_plan, spell_refused
+from reconciler.diff.moving import name_partitions
 from reconciler.diff.notes import (
     INTERNAL_FACTOR,
     assume_defaults,
@@ -34,6 +35,7 @@ from reconciler.model.health import find_problems, read_min_insync
 from reconciler.model.moves import (
     MIN_INSYNC,
     DefaultRate,
+    MoveKind,
     MovePolicy,
     PlannedMoves,
     find_unused_lists,
@@ -66,7 +68,8 @@ from reconciler.policy.rules import Judge
 from reconciler.spec.changes import Changes
 from reconciler.spec.entry import ClusterEntry
 from reconciler.spec.rules import PolicyEngine
-from reconciler.units import count
+from reconciler.spec.services import SERVICES, spell_moves
+from reconciler.units import count, name_each
 
 NAMED = 5
 """The number of topics that a note names; it counts the others."""
@@ -138,6 +141,8 @@ def add_cost(
     plan = refuse_plan(plan, (replace(note, severity=Severity.ERROR) for note in unseen))
     if plan.moves is not None:
         moves = replace(plan.moves, forecast=forecast_moves(plan, state), made_by=made_by)
+        if moves.policy.rate_bytes_per_s is None and KafkaRequest.ALTER_CONFIGS in state.unoffered:
+            moves = replace(moves, policy=replace(moves.policy, unthrottled=True))
         plan = replace(plan, moves=moves)
     if plan.moves is not None and plan.moves.replicas:
         default = read_default(state.throttle_rates)
@@ -161,8 +166,8 @@ def allowed_moves(entry: ClusterEntry) -> MovePolicy:
     if why := entry.why_no_rows:
         raise UsageError(f"{why}, so reconciler moves none; use the service's own tools")
     if entry.moves is None:
-        what = f"{entry.name} allows no moves; write moves: {{allow: [replication], rate: 30MiB}} "
-        raise UsageError(f"{what}below it in clusters.yaml")
+        way_out = spell_moves(entry.service, [MoveKind.REPLICATION], "below it in clusters.yaml")
+        raise UsageError(f"{entry.name} allows no moves; {way_out}")
     return entry.moves
 
 
@@ -247,7 +252,7 @@ def compose_moves(
     takers = able if brokers is None else brokers
     givers = frozenset(able).difference(takers)
     settled = _Settlement(
-        state, takers, givers, most, entry.capacity, drained, goal, engine.judge
+        state, takers, givers, most, entry.capacity, drained, goal, engine.judge, entry.service
     ).settle(diffs)
     live = {name: topic.assignment for name, topic in state.user_topics.items()}
     moving = [diff for diff in settled.diffs if not diff.stays]
@@ -306,7 +311,7 @@ class _Placed:
 
 @dataclass(frozen=True, slots=True)
 class _Settlement:
-    """Chooses rows that no rule of the team refuses.
+    """Chooses rows that neither a rule of the team nor the service refuses.
 
     `brokers` are those that may take replicas, each up to its `most` if it has one. `givers` could,
     but only give. `drained` are to hold none.
@@ -320,6 +325,7 @@ class _Settlement:
     drained: frozenset[int]
     goal: MoveGoal
     judge: Judge
+    service: str
 
     def settle(self, diffs: tuple[MoveDiff, ...]) -> _Settled:
         """Place the rows of all diffs until no rule refuses any of them."""
@@ -331,7 +337,7 @@ class _Settlement:
                 for diff in diffs
             ]
             judged = [
-                _judge(diff, topic, state, self.judge)
+                _judge(diff, topic, state, self.judge, self.service)
                 for diff, topic in zip(diffs, planned, strict=True)
             ]
             if not any(refusals for refusals, _ in judged):
@@ -497,9 +503,9 @@ def _note_min_insync(diff: MoveDiff, value: int | None, state: ClusterState) -> 
 
 
 def _judge(
-    diff: MoveDiff, topic: PlannedTopic, state: ClusterState, judge: Judge
+    diff: MoveDiff, topic: PlannedTopic, state: ClusterState, judge: Judge, service: str
 ) -> tuple[list[Finding], list[Finding]]:
-    """Evaluate the team's own rules for the moves of a topic. Returns: refusals, notes."""
+    """Evaluate the rules of team and service for the moves of a topic. Returns: refusals, notes."""
     if topic.after is None or not (steps := steps_of(topic)):
         return [], []
     config = {**state.config_defaults, **managed_overrides(diff.state)}
@@ -513,11 +519,33 @@ def _judge(
         after=after,
         risks=tuple(sorted({str(note.risk) for note in topic.risks})),
     )
-    refusals: list[Finding] = []
+    refusals = [*_refuse_dead(diff, topic.after.assignment, state, service)]
     notes: list[Finding] = []
     for finding in judge.judge_change(diff.spec, facts):
         (refusals if finding.severity is Severity.ERROR else notes).append(finding)
     return refusals, notes
+
+
+def _refuse_dead(
+    diff: MoveDiff, rows: Assignment, state: ClusterState, service: str
+) -> Iterator[Finding]:
+    """Refuse new rows with replicas on dead brokers, also such that stay, where a service does."""
+    if not SERVICES[service].alive_only:
+        return
+    alive = {broker.id for broker in state.brokers if broker.alive}
+    dead = [
+        (number, broker)
+        for number, (old, new) in enumerate(zip(diff.rows, rows, strict=True))
+        for broker in new
+        if old != new and broker not in alive
+    ]
+    if dead:
+        partitions = name_partitions({number for number, _ in dead}, "keeps", "keep")
+        brokers = name_each("broker", sorted({broker for _, broker in dead}))
+        what = f"{partitions} replicas on {brokers}, not alive: {SERVICES[service].title} refuses "
+        what += "a reassignment unless all of its replicas are on living brokers"
+        way_out = "start the broker, or drain it with drain_brokers, then plan again"
+        yield Finding("service-alive", what, way_out, diff.spec.location)
 
 
 def _note_default(default: DefaultRate | None) -> Iterator[Finding]:

@@ -189,9 +189,14 @@ class MovePolicyDocument(Document):
     `rate_bytes_per_s` limits what each broker sends, and what it receives; null is no limit.
     `at_once_cluster` and `at_once_broker` count the replicas that are copied at one time.
     `keep_free_percent` of every log directory stays free; the plan copies at most `max_bytes`.
+    `balancer_off`: clusters.yaml states that nobody else moves replicas. `unthrottled`: brokers
+    take no throttles, so the run sets none.
     """
 
     allow: Annotated[frozenset[MoveKind], PlainSerializer(sorted, return_type=list[MoveKind])]
+    # Without them the content of a fingerprint is what it was before there were any.
+    balancer_off: Annotated[bool, OMIT_EMPTY] = False
+    unthrottled: Annotated[bool, OMIT_EMPTY] = False
 
 
 @document_of(PlannedMoves)

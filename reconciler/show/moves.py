@@ -147,6 +147,8 @@ def _say_limits(moves: PlannedMoves) -> Iterator[str]:
     yield f"{policy.keep_free_percent} % of each log directory stay free"
     if policy.max_bytes is not None:
         yield f"at most {approximate_size(policy.max_bytes)} in all"
+    if policy.unthrottled:
+        yield "no throttles, since the brokers take none"
 
 
 def _say_brokers(forecast: Forecast) -> Iterator[str]:

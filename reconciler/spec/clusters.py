@@ -91,7 +91,9 @@ def list_entries(
             strategy=form.strategy,
             capacity=MappingProxyType(dict(form.capacity)),
             balance=LoadAim(form.balance.by, form.balance.within),
-            moves=make_move_policy(form.moves),
+            moves=make_move_policy(
+                form.moves, unthrottled=bool(SERVICES[form.service].no_throttle)
+            ),
             policy=lay_policy(policy, make_policy(form.policy)),
             service=form.service,
             known_configs=_list_known(form),
@@ -110,7 +112,8 @@ def _note_service(
     name: str, form: ClusterForm, places: Mapping[str, Location]
 ) -> Iterator[Finding]:
     servers = form.client.get("bootstrap.servers", "")
-    return note_cluster(form.service, name, servers, places)
+    balancer_off = form.moves is not None and form.moves.balancer_off
+    return note_cluster(form.service, name, servers, places, balancer_off=balancer_off)
 
 
 def _list_known(form: ClusterForm) -> frozenset[str] | None:

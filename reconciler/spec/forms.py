@@ -378,9 +378,15 @@ class MovesForm:
     max_bytes: int | None = key(
         keys.SIZE_BYTES, "Maximum number of bytes that one plan may copy, such as 2TiB."
     )
+    balancer_off: bool = key(
+        FLAG,
+        "true states that the balancer of the service is off or paused, and moves no replicas. "
+        "Some services require it.",
+        default=False,
+    )
 
 
-def make_move_policy(read: MovesForm | None) -> MovePolicy | None:
+def make_move_policy(read: MovesForm | None, *, unthrottled: bool = False) -> MovePolicy | None:
     """Make the policy of moves from a form without errors. None: nothing may move."""
     if read is None:
         return None
@@ -391,6 +397,8 @@ def make_move_policy(read: MovesForm | None) -> MovePolicy | None:
         at_once_broker=read.at_once.broker,
         keep_free_percent=read.keep_free,
         max_bytes=read.max_bytes,
+        balancer_off=read.balancer_off,
+        unthrottled=unthrottled,
     )
 
 

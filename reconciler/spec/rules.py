@@ -21,7 +21,15 @@ from reconciler.spec.entry import SANDBOX, ClusterEntry
 from reconciler.spec.fields import list_repeats, suggest
 from reconciler.spec.keys import MOST_STAGES
 from reconciler.spec.names import check_name
-from reconciler.spec.services import APACHE, SERVICES, Placement, check_service, write_for_cluster
+from reconciler.spec.services import (
+    APACHE,
+    SERVICES,
+    Placement,
+    check_moves,
+    check_service,
+    spell_moves,
+    write_for_cluster,
+)
 from reconciler.spec.values import YamlText, quote
 from reconciler.units import count
 
@@ -68,7 +76,7 @@ def check_written_topics(
 
 
 def check_moving(entry: ClusterEntry) -> Iterator[Finding]:
-    """Check that a cluster allows the moves that its own keys ask for."""
+    """Check that a cluster allows the moves that its keys ask for, and that its service does."""
     if entry.placement is Placement.BROKER:  # `check_placing` refuses these keys
         return
     for key, kind, rule in (
@@ -76,11 +84,13 @@ def check_moving(entry: ClusterEntry) -> Iterator[Finding]:
         ("internal_replication_factor", MoveKind.REPLICATION, "replication-allowed"),
     ):
         if getattr(entry, key) and (entry.moves is None or kind not in entry.moves.allow):
-            way_out = f"write moves: {{allow: [{kind}], rate: 30MiB}} below this cluster"
+            way_out = spell_moves(entry.service, [kind], "below this cluster")
             if entry.moves is not None:
                 way_out = f"add {kind} to moves.allow of this cluster"
             what = f"{key} moves replicas, and {entry.name} does not allow that"
             yield Finding(rule, what, way_out, entry.where(key))
+    if entry.moves is not None:
+        yield from check_moves(entry.service, entry.name, entry.moves, entry.where)
 
 
 def check_placing(entry: ClusterEntry) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ vendor states, or its code; docs/services/ names them. What no page states refus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model.cluster import TopicSpec
+from reconciler.model.moves import MovePolicy
 from reconciler.units import describe_value
 
 APACHE = "apache"
@@ -48,8 +49,12 @@ class Service:
     configs that have one value there, `refused` values that a config does not take, `most` the
     greatest value of a config.
     `placement`: with BROKER, the service places replicas itself, and moves none on request.
-    `mover` says who else moves replicas there, and when. `hosts` are patterns of its addresses.
-    `elsewhere` says where topics are managed, if that is not through Kafka.
+    `mover` says who else moves replicas there, and when. `mover_off` is the condition under which
+    it does not, if moves of others are refused or undone without it: clusters.yaml has to state it.
+    `no_throttle` says what limits copies there instead of the throttles of Kafka; empty if brokers
+    have these. `alive_only`: a reassignment may name brokers that are alive only, also for replicas
+    that stay. `hosts` are patterns of its addresses. `elsewhere` says where topics are managed, if
+    that is not through Kafka.
     """
 
     title: str
@@ -62,6 +67,9 @@ class Service:
     most: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     placement: Placement = Placement.RECONCILER
     mover: str = ""
+    mover_off: str = ""
+    no_throttle: str = ""
+    alive_only: bool = False
     hosts: tuple[str, ...] = ()
     elsewhere: str = ""
 
@@ -139,7 +147,9 @@ _REDPANDA = frozenset(
 _NOT_REDPANDA = frozenset(
     {"min.insync.replicas", "segment.index.bytes", "unclean.leader.election.enable"}
 )
-_BALANCER = "its balancer does, and undoes others, unless partition_autobalancing_mode is off"
+_BALANCER = "its balancer does, and undoes the moves of others"
+_BALANCER_OFF = "partition_autobalancing_mode is off"
+_RECOVERY_RATE = "raft_learner_recovery_rate of the cluster limits copies"
 
 SERVICES: Mapping[str, Service] = MappingProxyType(
     {
@@ -149,7 +159,9 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
             "Amazon MSK with Express brokers",
             configs=_EXPRESS,
             replication=3,
-            mover="intelligent rebalancing does, and while it is on nobody else can",
+            mover="intelligent rebalancing does, and while it is on, moves of others are refused",
+            mover_off="intelligent rebalancing is paused",
+            no_throttle="nobody can set the lists of throttled replicas of a topic",
         ),
         "msk-serverless": Service(
             "Amazon MSK Serverless",
@@ -182,7 +194,15 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
             mover="with AUTO_REBALANCE_ON_SCALE_UP, the service does when it scales up",
             hosts=("*.managedkafka.*.cloud.goog*",),
         ),
-        "redpanda": Service("Redpanda", without=_NOT_REDPANDA, more=_REDPANDA, mover=_BALANCER),
+        "redpanda": Service(
+            "Redpanda",
+            without=_NOT_REDPANDA,
+            more=_REDPANDA,
+            mover=_BALANCER,
+            mover_off=_BALANCER_OFF,
+            no_throttle=_RECOVERY_RATE,
+            alive_only=True,
+        ),
         "redpanda-cloud": Service(
             "Redpanda Cloud",
             without=_NOT_REDPANDA,
@@ -190,6 +210,9 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
             replication=3,
             placement=Placement.BROKER,
             mover=_BALANCER,
+            mover_off=_BALANCER_OFF,
+            no_throttle=_RECOVERY_RATE,
+            alive_only=True,
             hosts=("*.cloud.redpanda.com*",),
         ),
         "warpstream": Service(
@@ -277,14 +300,49 @@ def check_cluster(name: str, cluster: str, where: Callable[[str], Location]) -> 
         yield Finding("service-elsewhere", what, way_out, where("service"))
 
 
-def note_cluster(
-    name: str, cluster: str, servers: str, places: Mapping[str, Location]
-) -> Iterator[Finding]:
-    """Yield what is to be known of a service: who else moves replicas, or which one it may be."""
+def spell_moves(name: str, kinds: Iterable[str], below: str) -> str:
+    """Return the edit that has a cluster of a service allow some kinds of moves.
+
+    In: `below`, where to write it, such as "below this cluster". What the service asks for is part
+    of it, so that validation accepts the result.
+    """
     service = SERVICES[name]
-    if "moves" in places and service.mover:
+    rate = "unlimited" if service.no_throttle else "30MiB"
+    off = ", balancer_off: true" if service.mover_off else ""
+    condition = f", if {service.mover_off}" if service.mover_off else ""
+    return f"write moves: {{allow: [{', '.join(kinds)}], rate: {rate}{off}}} {below}{condition}"
+
+
+def check_moves(
+    name: str, cluster: str, moves: MovePolicy, where: Callable[[str], Location]
+) -> Iterator[Finding]:
+    """Refuse moves that a service would refuse or undo, and a rate that it does not know."""
+    service = SERVICES[name]
+    if service.mover_off and not moves.balancer_off:
+        what = f"not only reconciler moves replicas on {cluster}: {service.mover}"
+        way_out = f"write balancer_off: true below moves, if {service.mover_off}; or remove moves"
+        yield Finding("service-balancer", what, way_out, where("moves"))
+    if service.no_throttle and moves.rate_bytes_per_s is not None:
+        what = f"{service.title} has no throttles of moves, so {cluster} cannot have a rate"
+        way_out = f"write rate: unlimited; {service.no_throttle}"
+        yield Finding("service-throttle", what, way_out, where("moves.rate"))
+
+
+def note_cluster(
+    name: str, cluster: str, servers: str, places: Mapping[str, Location], *, balancer_off: bool
+) -> Iterator[Finding]:
+    """Yield what is to be known of a service: who else moves replicas, or which one it may be.
+
+    In: `balancer_off`, whether clusters.yaml states that nobody else does.
+    """
+    service = SERVICES[name]
+    if "moves" in places and service.mover and (balancer_off or not service.mover_off):
         what = f"not only reconciler moves replicas on {cluster}: {service.mover}"
         way_out = "see to it that nobody else does while a plan moves some"
+        if balancer_off:
+            off = service.mover_off or "nobody else moves replicas"
+            what = f"{what}; clusters.yaml states that {off}"
+            way_out = "see to it that this holds until the last plan of moves has ended"
         yield Finding("service-mover", what, way_out, places["moves"], Severity.NOTE)
     if likely := suggest_service(servers) if "service" not in places else "":
         what = f"the address of {cluster} looks like {SERVICES[likely].title}"

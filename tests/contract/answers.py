@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -26,6 +26,7 @@ CREATE_TOPICS = 19
 DELETE_TOPICS = 20
 CREATE_PARTITIONS = 37
 ALTER_CONFIGS = 44
+ALTER_REASSIGNMENTS = 45
 DESCRIBE_CLUSTER = 60
 CONSUMER_GROUP_DESCRIBE = 69
 
@@ -39,10 +40,13 @@ _NUMBER = 4
 _FIRST_GROUP = 4 + 1 + 4 + 1  # number, no tags, throttle time, count of groups
 
 
-def put_error(api: int, version: int, answer: bytes, code: int, *, harmless: bool) -> bytes:
+def put_error(
+    api: int, version: int, answer: bytes, code: int, *, harmless: bool, text: str = ""
+) -> bytes:
     """Put an error code into an answer, in each place of the outermost level that has one.
 
-    `harmless`: the request was made so, and the answer is to look as if it was not.
+    `harmless`: the request was made so, and the answer is to look as if it was not. `text`: the
+    message of the error, where the answer has room for one.
     """
     if api == CONSUMER_GROUP_DESCRIBE:  # kafka-python does not know it; one group is asked for
         return answer[:_FIRST_GROUP] + struct.pack(">h", code) + answer[_FIRST_GROUP + 2 :]
@@ -50,12 +54,15 @@ def put_error(api: int, version: int, answer: bytes, code: int, *, harmless: boo
     decoded = ResponseClassRegistry.get_response_class(header).decode(answer, header=True)
     if harmless and api == DELETE_TOPICS:
         _swap_ids(decoded.responses)
-    # Of Metadata, a retriable error is always a topic's.
-    level: list[Any] = decoded.topics if api == METADATA else [decoded]
+    # Of Metadata, a retriable error is always a topic's; of reassignments, a partition's.
+    inner = {METADATA: "topics", ALTER_REASSIGNMENTS: "responses"}
+    level: list[Any] = getattr(decoded, inner[api]) if api in inner else [decoded]
     while level and not any(_has_error(each) for each in level):
         level = [inner for each in level for inner in _list_inner(each)]
     for each in level:
         each.error_code = code
+        if text:
+            each.error_message = text
     encoded: bytes = decoded.encode(header=True)
     return encoded
 
@@ -103,6 +110,15 @@ def replace_replicas(
         made = type(topic).CreatableTopicConfig
         kept = [each for each in topic.configs if each.name not in configs]
         topic.configs = [*kept, *(made(name=key, value=configs[key]) for key in configs)]
+    encoded: bytes = decoded.encode(header=True)
+    return encoded
+
+
+def drop_configs(version: int, request: bytes, keys: Collection[str]) -> bytes:
+    """Have the broker change no config of these keys, and answer as if it had."""
+    decoded = IncrementalAlterConfigsRequest.decode(request, version=version, header=True)
+    for resource in decoded.resources:
+        resource.configs = [each for each in resource.configs if each.name not in keys]
     encoded: bytes = decoded.encode(header=True)
     return encoded
 

@@ -12,7 +12,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -20,6 +20,7 @@ from functools import partial
 
 from answers import (  # noqa: F401 - what tests lose
     ALTER_CONFIGS,
+    ALTER_REASSIGNMENTS,
     API_VERSIONS,
     CREATE_PARTITIONS,
     CREATE_TOPICS,
@@ -27,6 +28,7 @@ from answers import (  # noqa: F401 - what tests lose
     DESCRIBE_CLUSTER,
     METADATA,
     drop_assignment,
+    drop_configs,
     has_assignment,
     hide_cluster_id,
     limit_versions,
@@ -79,6 +81,7 @@ class Fault:
     skip: int = 0
     times: int = 1
     code: int = 0
+    text: str = ""
     only: Callable[[int, bytes], bool] = lambda _version, _frame: True
     struck: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
@@ -111,6 +114,7 @@ class FailingNetwork:
         self.replicas = 0
         self.configs: dict[str, str] = {}
         self.has_id = True
+        self.no_configs: frozenset[str] = frozenset()
         for address in cluster.addresses(listener).values():
             self._listen_for(int(address.rpartition(":")[2]))
 
@@ -123,14 +127,25 @@ class FailingNetwork:
         return self._strike_with(Fault(api, loss, skip, times))
 
     def answer(
-        self, api: int, code: int, *, skip: int = 0, times: int = 1, done: bool = True
+        self,
+        api: int,
+        code: int,
+        *,
+        skip: int = 0,
+        times: int = 1,
+        done: bool = True,
+        text: str = "",
     ) -> Fault:
         """Answer requests of a kind with an error code; `done` says whether the broker does them.
 
         Only what changes a topic can be left undone.
         """
         loss = Loss.ERROR_AFTER if done else Loss.ERROR_BEFORE
-        return self._strike_with(Fault(api, loss, skip, times, code))
+        return self._strike_with(Fault(api, loss, skip, times, code, text))
+
+    def ignore_configs(self, keys: Iterable[str]) -> None:
+        """Have the brokers take changes of these configs without an error, and change nothing."""
+        self.no_configs = frozenset(keys)
 
     def refuse_assignments(self) -> None:
         """Refuse new partitions whose request says where replicas go, as some services do."""
@@ -284,6 +299,8 @@ class _Link:
                 frame = replace_replicas(
                     version, frame, self.network.replicas, self.network.configs
                 )
+            if self.network.no_configs and api == ALTER_CONFIGS:
+                frame = drop_configs(version, frame, self.network.no_configs)
             _write_frame(self.broker, frame)
 
     def _pass_answers(self) -> None:
@@ -303,7 +320,8 @@ class _Link:
                     continue
                 if fault.loss.answers:
                     harmless = fault.loss is Loss.ERROR_BEFORE
-                    frame = put_error(fault.api, version, frame, fault.code, harmless=harmless)
+                    code, text = fault.code, fault.text
+                    frame = put_error(fault.api, version, frame, code, harmless=harmless, text=text)
                 else:
                     fault.released.wait()
             _write_frame(self.client, self.network.rewrite(frame))

@@ -444,10 +444,13 @@ HAS_NO_EDIT = {
         "policy-range",
         "policy-expression",
         "policy-expression-cost",
+        "service-balancer",
         "service-elsewhere",
+        "service-throttle",
     ),
     "the team's own words": ("policy-rule", "policy-rule-open", "policy-name"),
     "what somebody does outside the estate": (
+        "service-alive",
         *(rule.id for rule in STAGES["cluster"]),
         *(rule.id for rule in STAGES["snapshots"]),
         *(rule.id for rule in STAGES["rehearsal"]),

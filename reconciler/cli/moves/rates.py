@@ -27,10 +27,12 @@ from reconciler.cli.terminal import print_error, working
 from reconciler.errors import ClusterError, Finding
 from reconciler.model.moves import UNLIMITED, MovesReading
 from reconciler.moves.decisions import RateEffect, find_effect
+from reconciler.spec.services import SERVICES
 from reconciler.units import UnitError, count, format_size, parse_size
 
 if TYPE_CHECKING:
     from reconciler.run.ending import Ending
+    from reconciler.spec.entry import ClusterEntry
 
 
 def read_rate(ctx: click.Context, param: click.Parameter, value: str) -> int:
@@ -112,6 +114,7 @@ def _set_rate(
 
     with connect_moves(*target) as connection, control_moves(connection) as control:
         name = connection.entry.name
+        _refuse_service(connection.entry)
         with working(f"reading {name}"):
             reading = control.read()
             control.check_rights(())
@@ -169,6 +172,15 @@ def _report(
         resumed += " --permanent"
     say(f"To resume: reconciler moves rate {resumed} {here}")
     return Ending(Ended.UNFINISHED if now.unlimited else Ended.DONE)
+
+
+def _refuse_service(entry: ClusterEntry) -> None:
+    """Refuse a rate, and so a pause, where brokers have no throttles. Errors: ClusterError."""
+    service = SERVICES[entry.service]
+    if service.no_throttle:
+        what = f"{service.title} has no throttles of moves, so no rate of {entry.name} can be set"
+        way_out = f"use the tools of the service: {service.no_throttle}"
+        raise ClusterError([Finding("service-throttle", what, way_out, entry.where("service"))])
 
 
 def _refuse_standing(

@@ -121,7 +121,9 @@ def run_moves(
         rows,
         writes,
         Drains(moves.drains, mover, writes, observe),
-        Throttles(moves.policy.rate_bytes_per_s, rows, mover, writes, observe),
+        Throttles(
+            moves.policy.rate_bytes_per_s, rows, mover, writes, observe, moves.policy.unthrottled
+        ),
         MinInsync(moves.min_insync, least, topics, rows, reader, writes),
         Gates(rows, Health(min_insync, least, drained), observe),
         Watch(rows, moves.forecast, observe),

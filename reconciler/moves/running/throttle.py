@@ -112,7 +112,8 @@ def name_missing_lists(
 class Throttles:
     """Sets and removes the throttles of a run.
 
-    `policy_rate` is that of the plan in bytes per second, None for no limit. `default` is the
+    `policy_rate` is that of the plan in bytes per second, None for no limit. `unthrottled`: brokers
+    take neither rates nor lists, so none are set nor waited for. `default` is the
     default rate that is in force, as set or adopted; None if there is none. A run removes one that
     is of moves, and leaves any other. `is_seen`: a broker showed one since the last write.
     `removed_s`: when this run last removed one. `withdrawn` has when it last took an entry out of a
@@ -127,6 +128,7 @@ class Throttles:
     mover: ClusterMover
     writes: Writes
     observe: Observe
+    unthrottled: bool = False
     default: DefaultRate | None = None
     is_seen: bool = False
     is_begun: bool = False
@@ -135,7 +137,7 @@ class Throttles:
     ours: Lists = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ours = list_entries(self.rows)
+        self.ours = self._list_entries(self.rows)
 
     @property
     def rate(self) -> int | None:
@@ -269,13 +271,16 @@ class Throttles:
         An entry that was out a moment ago counts as not shown: a broker whose view is late may
         still show it from before, and is then to see that it is out.
         """
-        wanted, now = list_entries(copying), self.writes.clock.monotonic()
+        wanted, now = self._list_entries(copying), self.writes.clock.monotonic()
         for (topic, side), entries in wanted.items():
             if any(now - self.withdrawn.get((topic, side, e), -inf) < LATE_S for e in entries):
                 return f"entries of the {side} list of {topic} may have been out a moment ago"
-        topics = sorted({row.place[0] for row in copying})
+        topics = sorted({topic for topic, _ in wanted})
         living = [broker.id for broker in reading.brokers if broker.alive]
-        return name_missing_lists(self.mover.read_lists(topics), wanted, living)
+        return name_missing_lists(self.mover.read_lists(topics), wanted, living) if wanted else ""
+
+    def _list_entries(self, rows: Iterable[Row]) -> Lists:
+        return {} if self.unthrottled else list_entries(rows)
 
     def remove_rate(
         self, moving: Sequence[Row], reading: MovesReading, left: dict[str, str]

@@ -97,10 +97,85 @@ def test_a_service_that_takes_no_reassignments_allows_no_moves(service: str) -> 
     assert list_rules(f"service: {service}, {moves}") == ("placement-keys",)
 
 
+REBALANCING = f"{AWS}intelligent-rebalancing.html, 2026-11"
+BALANCING = (
+    "https://docs.redpanda.com/current/manage/cluster-maintenance/cluster-balancing/, 2026-08: "
+    "'Set the partition_autobalancing_mode property to off. If Redpanda partition balancing is "
+    "enabled, Redpanda may change partition assignments regardless'"
+)
+MOVES = "moves: {{allow: [drain], rate: {}{}}}"
+OFF = ", balancer_off: true"
+
+
+@pytest.mark.parametrize(
+    ("service", "rate", "stated", "rules", "page"),
+    [
+        ("redpanda", "unlimited", "", ("service-balancer",), BALANCING),
+        ("redpanda", "unlimited", ", balancer_off: false", ("service-balancer",), BALANCING),
+        ("redpanda", "unlimited", OFF, (), BALANCING),
+        ("redpanda", "30MiB", OFF, ("service-throttle",), BALANCING),
+        ("msk-express", "unlimited", "", ("service-balancer",), REBALANCING),
+        ("msk-express", "unlimited", OFF, (), REBALANCING),
+        ("msk-express", "30MiB", OFF, ("service-throttle",), EXPRESS),
+        ("automq", "30MiB", "", (), AUTOMQ),
+        ("google", "30MiB", "", (), GOOGLE),
+        ("strimzi", "30MiB", "", (), "its changelog, 1.2.0"),
+        ("apache", "30MiB", OFF, (), ""),
+    ],
+)
+def test_moves_that_a_service_refuses_or_undoes_need_a_statement(
+    service: str, rate: str, stated: str, rules: tuple[str, ...], page: str
+) -> None:
+    assert list_rules(f"service: {service}, {MOVES.format(rate, stated)}") == rules, page
+
+
+def test_the_way_out_names_the_condition_and_is_valid() -> None:
+    with pytest.raises(SpecError) as refused:
+        load(f"service: redpanda, {MOVES.format('30MiB', '')}")
+    assert [(found.rule, found.what, found.way_out) for found in refused.value.findings] == [
+        (
+            "service-balancer",
+            "not only reconciler moves replicas on it: its balancer does, and undoes the moves of "
+            "others",
+            "write balancer_off: true below moves, if partition_autobalancing_mode is off; or "
+            "remove moves",
+        ),
+        (
+            "service-throttle",
+            "Redpanda has no throttles of moves, so it cannot have a rate",
+            "write rate: unlimited; raft_learner_recovery_rate of the cluster limits copies",
+        ),
+    ]
+
+
+@pytest.mark.parametrize("service", ["apache", "msk-express", "redpanda"])
+def test_what_allows_a_drain_is_what_the_service_accepts(service: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        load(f"service: {service}, drain_brokers: [4]")
+    (found,) = refused.value.findings
+    assert found.rule == "drain-allowed"
+    said = re.search(r"write (moves: \{.*\}) below this cluster", found.way_out)
+    assert said
+    assert list_rules(f"service: {service}, drain_brokers: [4], {said[1]}") == ()
+    assert SERVICES[service].mover_off in found.way_out
+
+
+def list_notes(settings: str) -> list[str]:
+    return [note.what for note in load(settings).findings if note.rule == "service-mover"]
+
+
 def test_who_else_moves_replicas_is_a_note_that_can_be_muted() -> None:
-    estate = load("service: redpanda, moves: {allow: [drain], rate: 30MiB}, mute: [service-mover]")
-    (note,) = (found for found in estate.findings if found.rule == "service-mover")
-    assert "partition_autobalancing_mode" in note.what
+    (note,) = list_notes(f"service: automq, {MOVES.format('30MiB', '')}, mute: [service-mover]")
+    assert note == "not only reconciler moves replicas on it: its AutoBalancer does"
+
+
+def test_the_note_repeats_what_clusters_yaml_states() -> None:
+    moves = MOVES.format("unlimited", OFF)
+    (note,) = list_notes(f"service: redpanda, {moves}")
+    assert note.endswith("; clusters.yaml states that partition_autobalancing_mode is off")
+    (note,) = list_notes(f"service: strimzi, {moves}")
+    assert note.endswith("; clusters.yaml states that nobody else moves replicas")
+    assert list_notes(f"service: apache, {moves}") == []
 
 
 @pytest.mark.parametrize(
