@@ -106,7 +106,7 @@ _ESTATE: tuple[Rule, ...] = (
     ),
     Rule(
         "placement-keys",
-        "Where the brokers place replicas, no key of the cluster says where these go or move.",
+        "Where the brokers place replicas, no key or option says where these go or move.",
     ),
     Rule("client-property-unknown", "Client properties have names that librdkafka knows."),
     Rule("client-property-runs", "No client property of an estate loads or runs code."),

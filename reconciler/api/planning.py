@@ -115,7 +115,8 @@ def read_cluster(
             or any(not drained.isdisjoint(row) for row in topic.assignment)
         }
         created = any(spec.name not in state.topics for spec in specs if not spec.absent)
-        if created or doubts.planned or moving:
+        asked = entry.drain_brokers or entry.internal_replication_factor
+        if created or doubts.planned or moving or asked:
             state = state if with_moves else reader.check_requests(state)
         return identify_topics(state, reader.read_topic_ids({*doubts.planned, *moving}))
 

@@ -69,6 +69,11 @@ def plan_cluster(
     chooses the plan from what it gets: a function that makes it, with proposed rows or its own.
     Errors: UsageError if the state has no sizes or rates to weigh by.
     """
+    ignored: tuple[Finding, ...] = ()
+    if weigh != "count" and entry.why_no_rows:
+        what = f"--weigh {weigh} has no effect, since {entry.why_no_rows}"
+        ignored = (Finding("placement-keys", what, "leave it out", severity=Severity.NOTE),)
+        weigh = "count"
     weights = ReplicaWeights(state, weigh)
     if weights.is_blank:
         unseen = [f"{note.what}; {note.way_out}" for note in state.notes if note.rule == UNSEEN]
@@ -112,6 +117,7 @@ def plan_cluster(
             *note_agreed(agreed),
             *(note_settings(changes, entry) if changes else ()),
             *(note for note in remarks if concerns(note, plan)),
+            *ignored,
             *entry.notes,
             *(
                 note

@@ -293,7 +293,7 @@ class _Comparison:
             notes=(
                 *step.notes,
                 *notes,
-                *note_pending(spec, pending, waiting),
+                *note_pending(spec, pending, waiting, self.cluster.unoffered),
                 *held,
                 *warn_of_disputed(spec, state),
                 *note_not_managed(spec, state),

@@ -9,6 +9,7 @@ from typing import cast
 from reconciler.errors import Finding, Severity
 from reconciler.model.cluster import ClusterState, TopicSpec
 from reconciler.model.plan import FieldValue, Plan, RefusedField
+from reconciler.model.requests import KafkaRequest
 from reconciler.model.steps import has_steps
 from reconciler.spec.entry import ClusterEntry
 
@@ -25,11 +26,17 @@ def check_means(entry: ClusterEntry, plan: Plan, state: ClusterState) -> Iterato
 
 
 def _check_audit(entry: ClusterEntry, plan: Plan, state: ClusterState) -> Iterator[Finding]:
-    """Refuse a plan if the audit topic of its cluster does not exist and is not created.
+    """Refuse a plan if the audit topic of its cluster takes no record, or is not there or created.
 
     An account that may see some topics only gets a note.
     """
     name = entry.audit_topic
+    if name is not None and KafkaRequest.INIT_PRODUCER_ID in state.unoffered:
+        what = f"the brokers of {entry.name} do not offer {KafkaRequest.INIT_PRODUCER_ID}, so no "
+        what += f"record can be written to audit_topic {name} exactly once"
+        way_out = "take audit_topic away, and keep the journal of apply instead"
+        yield Finding("request-unoffered", what, way_out, entry.where("audit_topic"))
+        return
     if name is None or name in state.topics:
         return
     if any(topic.name == name and topic.after for topic in plan.topics):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from reconciler.diff.fields import FieldChange
-from reconciler.errors import Finding, Severity
+from reconciler.diff.requests import ANOTHER_WAY, explain_unmovable
+from reconciler.errors import Finding, Location, Severity
 from reconciler.model.cluster import TopicSpec, TopicState
 from reconciler.model.health import is_below_min, read_min_insync
 from reconciler.model.moves import MIN_INSYNC, MoveKind, MovePolicy
+from reconciler.model.requests import KafkaRequest
 from reconciler.spec.services import APACHE, spell_moves
 from reconciler.units import count, name_each
 
@@ -132,8 +134,21 @@ def name_partitions(numbers: Collection[int], one: str, many: str) -> str:
     return f"partition {shown} {one}" if len(numbers) == 1 else f"partitions {shown}{more} {many}"
 
 
+def note_moves(
+    pending: str, unmade: str, where: Location, unoffered: Collection[KafkaRequest]
+) -> Finding:
+    """Say what is `pending` for a plan of moves; or what stays `unmade`, since none can be made."""
+    if why := explain_unmovable(unoffered):
+        what = f"{unmade}: {why}"
+        return Finding("request-unoffered", what, ANOTHER_WAY, where, Severity.NOTE)
+    return Finding("moves-pending", pending, f"plan it with {PLAN_MOVES}", where, Severity.NOTE)
+
+
 def note_pending(
-    spec: TopicSpec, pending: Iterable[FieldChange], waiting: FieldChange | None
+    spec: TopicSpec,
+    pending: Iterable[FieldChange],
+    waiting: FieldChange | None,
+    unoffered: Collection[KafkaRequest] = (),
 ) -> Iterator[Finding]:
     """Add a note on changes that a plan of moves makes, and on new partitions that wait for it."""
     said, paths = [], []
@@ -152,13 +167,11 @@ def note_pending(
         said.append(f"the assignment of {count(rows, 'partition')}")
     if not said:
         return
-    what = f"{' and '.join(said)} {'is' if len(said) == 1 else 'are'} pending"
+    what, are = " and ".join(said), "is" if len(said) == 1 else "are"
+    waits = ""
     if waiting is not None:
-        what += f", and partitions {waiting.found} → {waiting.desired} waits for that"
-    yield Finding(
-        "moves-pending",
-        what,
-        f"plan it with {PLAN_MOVES}",
-        spec.where(max(paths)),  # replication_factor comes last
-        Severity.NOTE,
+        waits = f", and partitions {waiting.found} → {waiting.desired} waits for that"
+    where = spec.where(max(paths))  # replication_factor comes last
+    yield note_moves(
+        f"{what} {are} pending{waits}", f"{what} {are} not made{waits}", where, unoffered
     )

@@ -8,8 +8,9 @@ from dataclasses import replace
 from itertools import chain
 
 from reconciler.diff.drains import raise_internal_topics
-from reconciler.diff.moving import PLAN_MOVES, allow_moves
+from reconciler.diff.moving import PLAN_MOVES, allow_moves, note_moves
 from reconciler.diff.refusals import BY_SERVICE
+from reconciler.diff.requests import explain_unmovable
 from reconciler.errors import Finding, Severity
 from reconciler.model.cluster import ClusterState, TopicSpec
 from reconciler.model.moves import MoveKind
@@ -50,7 +51,7 @@ def concerns(note: Finding, plan: Plan) -> bool:
     match note.rule:
         case "document-kind" | "topic-not-managed":
             return False  # a document that no plan has a topic of
-        case "policy-baseline":
+        case "policy-baseline" | "placement-keys":
             return False  # the same in every plan
         case "kafka-version-newer" | "kafka-version-older" | "service-likely" | "service-mover":
             return False  # `entry.notes` repeats these for the cluster
@@ -148,11 +149,14 @@ def note_failed_directories(entry: ClusterEntry, state: ClusterState) -> Iterato
         if offline[broker]:
             are = "is" if offline[broker] == 1 else "are"
             what += f", and {count(offline[broker], 'replica')} there {are} not in sync"
+        way_out = "replace the disk and restart the broker"
+        if not (entry.why_no_rows or explain_unmovable(state.unoffered)):
+            way_out += "; or move these replicas to other brokers: "
+            way_out += "reconciler rebalance --offline-replicas"
         yield Finding(
             "directory-offline",
             what,
-            "replace the disk and restart the broker; or move these replicas to other brokers: "
-            "reconciler rebalance --offline-replicas",
+            way_out,
             entry.location,
             Severity.WARNING,
         )
@@ -177,7 +181,7 @@ def note_internal_topics(entry: ClusterEntry, state: ClusterState) -> Iterator[F
     if entry.moves is None or MoveKind.REPLICATION not in entry.moves.allow:
         way_out += f", {allow_moves([MoveKind.REPLICATION], entry.moves, entry.service)}"
     way_out += f", and plan it with {PLAN_MOVES}"
-    if entry.why_no_rows:
+    if entry.why_no_rows or explain_unmovable(state.unoffered):
         way_out = BY_SERVICE
     yield Finding(
         "internal-replication",
@@ -192,8 +196,9 @@ def note_pending_internal(entry: ClusterEntry, state: ClusterState) -> Iterator[
     """Say in a plan that does not raise them which internal topics a plan of moves is to raise."""
     factor, where = entry.internal_replication_factor, entry.where(INTERNAL_FACTOR)
     if names := [spec.name for spec in raise_internal_topics(factor, where, state)]:
-        what = f"{INTERNAL_FACTOR} {factor} is pending for {', '.join(names)}"
-        yield Finding("moves-pending", what, f"plan it with {PLAN_MOVES}", where, Severity.NOTE)
+        what, on = f"{INTERNAL_FACTOR} {factor}", ", ".join(names)
+        pending, unmade = f"{what} is pending for {on}", f"{what} is not made for {on}"
+        yield note_moves(pending, unmade, where, state.unoffered)
 
 
 def note_pending_drains(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
@@ -205,11 +210,6 @@ def note_pending_drains(entry: ClusterEntry, state: ClusterState) -> Iterator[Fi
         }
         topics = sum(map(bool, held.values()))
         if topics:
-            yield Finding(
-                "moves-pending",
-                f"broker {number} is to be drained, and holds "
-                f"{count(sum(held.values()), 'replica')} of {count(topics, 'topic')}",
-                f"plan it with {PLAN_MOVES}",
-                entry.where("drain_brokers"),
-                Severity.NOTE,
-            )
+            what = f"broker {number} is to be drained, and holds "
+            what += f"{count(sum(held.values()), 'replica')} of {count(topics, 'topic')}"
+            yield note_moves(what, what, entry.where("drain_brokers"), state.unoffered)

@@ -36,6 +36,16 @@ _NEEDED: Mapping[Verb, tuple[tuple[KafkaRequest, ...], str]] = MappingProxyType(
 ANOTHER_WAY = "do it with the tools of the service, then plan again"
 
 
+def explain_unmovable(unoffered: Collection[KafkaRequest]) -> str:
+    """Say why no plan can move replicas; empty if the brokers offer what that takes."""
+    requests, impossible = _NEEDED[Verb.MOVE]
+    return _explain([request for request in requests if request in unoffered], impossible)
+
+
+def _explain(lacking: Collection[KafkaRequest], impossible: str) -> str:
+    return f"the brokers do not offer {' and '.join(lacking)}, so {impossible}" if lacking else ""
+
+
 def refuse_unoffered(
     spec: TopicSpec, path: str, verb: Verb, unoffered: Collection[KafkaRequest]
 ) -> Iterator[Finding]:
@@ -45,8 +55,7 @@ def refuse_unoffered(
     """
     requests, impossible = _NEEDED[verb]
     lacking = [request for request in requests if request in unoffered]
-    if lacking:
-        what = f"the brokers do not offer {' and '.join(lacking)}, so {impossible}"
+    if what := _explain(lacking, impossible):
         yield Finding("request-unoffered", what, ANOTHER_WAY, spec.where(path))
 
 

@@ -33,6 +33,7 @@ OLDEST: Mapping[KafkaRequest, tuple[int, int]] = MappingProxyType(
         KafkaRequest.ALTER_REASSIGNMENTS: (45, 0),
         KafkaRequest.LIST_REASSIGNMENTS: (46, 0),
         KafkaRequest.DESCRIBE_LOG_DIRS: (35, 0),
+        KafkaRequest.INIT_PRODUCER_ID: (22, 0),
     }
 )
 """The key of each request in the protocol, and its oldest version that will do."""

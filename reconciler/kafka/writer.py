@@ -320,6 +320,10 @@ def write_audit_record(connection: Connection, topic: str, key: str, record: str
             producer.flush(PATIENCE_S + 1)  # longer than the record's own timeout, which answers
         except (KafkaException, BufferError, ClusterError) as error:
             answers.append(error_of(error))
+        except SystemError as error:
+            # A fatal error, such as that brokers do not offer InitProducerId, is raised by flush on
+            # top of on_delivery, which has the answer by then (confluent-kafka 2.16.1).
+            answers.append(error_of(error.__cause__ or error))
         over.put(None)
 
     # Not in the main thread: confluent-kafka 2.16.1 loses an interrupt that comes while it calls

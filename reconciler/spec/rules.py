@@ -336,6 +336,10 @@ class PolicyEngine:
             if entry.can_place:
                 way_out += f", or placement: reconciler below {entry.name} in clusters.yaml"
             yield Finding("placement-assignment", what, way_out, spec.where("assignment"))
+        if entry.placement is Placement.BROKER and not spec.rack_aware and not spec.absent:
+            what = f"rack_aware: false has no effect on {entry.name}, since {entry.why_no_rows}"
+            way_out = "remove it, unless other clusters need it"
+            yield Finding("placement-keys", what, way_out, spec.where("rack_aware"), Severity.NOTE)
 
     def _check_offered(self, spec: TopicSpec) -> Iterator[Finding]:
         offered = self._entry.known_configs

@@ -22,10 +22,12 @@ from lab import connect_to, wait_for
 from proxy import FailingNetwork, failing_network
 from workbench import ENTRY
 
+from reconciler.errors import ClusterError
 from reconciler.kafka.connection import connect
 from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.offered import OLDEST
 from reconciler.kafka.reader import KafkaReader
+from reconciler.kafka.writer import write_audit_record
 from reconciler.model.requests import LOCK, KafkaRequest
 from reconciler.sandbox.cluster import Cluster
 
@@ -228,6 +230,17 @@ def test_a_service_without_half_of_them_still_gets_its_topics(service: Service) 
     assert shown.code == 0, shown
 
 
+@pytest.mark.slow
+def test_no_record_is_written_without_an_id_of_its_producer(service: Service) -> None:
+    """Why a plan of a cluster with an audit topic is refused there."""
+    topic = service.create("audit")
+    service.lack(KafkaRequest.INIT_PRODUCER_ID)
+    through = connect(ENTRY, bootstrap_servers=service.network.bootstrap_servers)
+    with pytest.raises(ClusterError) as lost:
+        write_audit_record(through, topic, "lab", "{}")
+    assert [found.rule for found in lost.value.findings] == ["audit-lost"]
+
+
 @pytest.mark.usefixtures("brief_rates")
 class TestMoves:
     @pytest.mark.parametrize(
@@ -255,7 +268,12 @@ class TestMoves:
         late = service.apply("moves.json")
         assert (late.code, f"{what}; " in late.err) == (1, True), late
         assert service.network.kinds.isdisjoint({OLDEST[each][0] for each in lacking})
-        # What does not move replicas is planned and made all the same.
+        # A plan of changes does not advise it, and what moves no replica is planned and made.
+        changes = service.plan()
+        assert ("moves-pending" in changes.out, "is not made: the brokers" in changes.out) == (
+            False,
+            True,
+        ), changes
         service.want("new")
         assert "Applied: 1 done" in service.apply().out
 

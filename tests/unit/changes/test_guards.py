@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from shorthand import cluster, may_move, plan, rows, spec, topic
+from shorthand import cluster, may_move, plan, rows, said, spec, topic
 
 from reconciler.changes.guards import ALWAYS, count_allowed, guard_changes, refuse_changes
 from reconciler.changes.plan import plan_cluster
@@ -14,6 +14,7 @@ from reconciler.diff.guards import list_refusals
 from reconciler.errors import Finding, Location, PlanFileError, RefusedPlanError, Severity
 from reconciler.model.cluster import Broker, Guards
 from reconciler.model.plan import Plan
+from reconciler.model.requests import KafkaRequest
 from reconciler.moves.elections import assemble_elections
 from reconciler.moves.plan import plan_moves
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
@@ -160,6 +161,18 @@ def test_an_audit_topic_that_exists_and_a_plan_without_changes_pass() -> None:
     live = topic("1", "orders")
     assert plan_cluster(AUDITED, [ORDERS], cluster(live, topic("1", "audit"))).refusals == ()
     assert plan_cluster(AUDITED, [spec("orders")], cluster(live)).refusals == ()
+
+
+def test_a_record_needs_a_request_that_makes_it_the_only_one() -> None:
+    state = cluster(topic("1", "orders"), topic("1", "audit"))
+    state = replace(state, unoffered=frozenset({KafkaRequest.INIT_PRODUCER_ID}))
+    assert said(plan_cluster(AUDITED, [ORDERS], state).refusals) == [
+        f"{GUARD}: the brokers of prod do not offer InitProducerId, so no record can be written to "
+        "audit_topic audit exactly once; take audit_topic away, and keep the journal of apply "
+        "instead [request-unoffered]"
+    ]
+    unaudited = replace(AUDITED, audit_topic=None)
+    assert plan_cluster(unaudited, [ORDERS], state).refusals == ()
 
 
 def test_an_account_that_may_not_see_all_topics_only_gets_a_note() -> None:

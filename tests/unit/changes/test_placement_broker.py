@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from shorthand import brokers, cluster, diff, plan, said, spec, topic
 
+from reconciler.changes.plan import plan_cluster
+from reconciler.errors import Location
 from reconciler.model.cluster import BY_BROKERS, ClusterState, TopicSpec, leave_to_brokers
 from reconciler.model.steps import CreateTopic, ExpandTopic, brokers_of, steps_of
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
 from reconciler.show.explain.matrix import build_matrix
 from reconciler.show.text import render_text
+from reconciler.spec.entry import ClusterEntry
 from reconciler.spec.services import Placement
 
 BROKER = Placement.BROKER
@@ -129,3 +133,14 @@ def test_a_new_topic_is_explained_without_rows() -> None:
     matrix = build_matrix("new", plan([new()], LIVE, placement=BROKER), LIVE)
     assert matrix.rows == ()
     assert matrix.reasons[0].startswith("The brokers place 3 new partitions × 2 replicas.")
+
+
+def test_weights_have_no_effect_and_need_not_be_known() -> None:
+    entry = ClusterEntry("prod", Location("topics/clusters.yaml", 2), placement=BROKER)
+    made = plan_cluster(entry, [new()], LIVE, weigh="size")
+    assert said(note for note in made.notes if note.rule == "placement-keys") == [
+        "--weigh size has no effect, since the brokers of prod place replicas (placement: broker "
+        "in clusters.yaml); leave it out [placement-keys]"
+    ]
+    counted = plan_cluster(entry, [new()], LIVE)
+    assert replace(made, notes=()) == replace(counted, notes=())

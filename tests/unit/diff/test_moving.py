@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from shorthand import brokers, cluster, diff, may_move, rows, said, spec, topic
 from reconciler.diff.fields import FieldChange
 from reconciler.model.cluster import Broker, TopicState
 from reconciler.model.moves import MIN_INSYNC, MovePolicy
+from reconciler.model.requests import MOVING, KafkaRequest
 
 AT = "topics/shop.yaml:3:1: "
 PLAN_IT = "plan it with reconciler plan --moves [moves-pending]"
@@ -42,6 +44,17 @@ def test_other_rows_are_pending_with_their_order() -> None:
         [f"the assignment of 2 partitions is pending; {PLAN_IT}"],
         [],
     )
+
+
+@pytest.mark.parametrize("lacking", MOVING)
+def test_nothing_is_called_pending_that_no_plan_can_move(lacking: KafkaRequest) -> None:
+    state = replace(cluster(topic("1,2 3")), unoffered=frozenset({lacking}))
+    made = diff(spec(partitions=3, replication_factor=2), state, moves=ALL)
+    assert said(made.notes) == [
+        f"{AT}replication_factor 1 → 2 is not made, and partitions 2 → 3 waits for that: the "
+        f"brokers do not offer {lacking}, so replicas cannot be moved through Kafka; do it with "
+        "the tools of the service, then plan again [request-unoffered]"
+    ]
 
 
 def test_rows_of_another_length_need_both_kinds() -> None:

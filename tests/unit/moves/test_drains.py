@@ -20,6 +20,7 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.moves import MoveKind, MovePolicy, PlannedDrain
 from reconciler.model.plan import Plan, PlannedTopic
+from reconciler.model.requests import MOVING
 from reconciler.model.steps import has_steps, steps_of
 from reconciler.moves.plan import assemble_moves, plan_moves
 from reconciler.moves.reassignments import plan_rows
@@ -524,6 +525,17 @@ def test_a_plan_of_changes_says_that_a_drain_is_pending() -> None:
         "--moves [moves-pending]"
     ]
     assert notes(plan_cluster(entry(), [], live(topic("1,2"))), "moves-pending") == []
+
+
+def test_a_plan_of_changes_does_not_advise_moves_that_cannot_be_made() -> None:
+    state = replace(live(topic("4,1", "a")), unoffered=frozenset(MOVING))
+    made = plan_cluster(entry(), [], state)
+    assert notes(made, "moves-pending") == []
+    assert notes(made, "request-unoffered") == [
+        "broker 4 is to be drained, and holds 1 replica of 1 topic: the brokers do not offer "
+        "ListPartitionReassignments and AlterPartitionReassignments, so replicas cannot be moved "
+        "through Kafka; do it with the tools of the service, then plan again [request-unoffered]"
+    ]
 
 
 def test_the_same_plan_comes_of_the_rows_after_it() -> None:

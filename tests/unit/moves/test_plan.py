@@ -9,6 +9,7 @@ import pytest
 from shorthand import HERE, brokers, cluster, may_move, rows, said, spec, topic
 
 from reconciler.changes.plan import plan_cluster
+from reconciler.diff.refusals import BY_SERVICE
 from reconciler.errors import Finding, Location, Severity, UsageError
 from reconciler.model.cluster import (
     AcceptedChange,
@@ -23,6 +24,7 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.moves import MIN_INSYNC, MovePolicy
 from reconciler.model.plan import Plan, PlannedTopic, RiskNote
+from reconciler.model.requests import KafkaRequest
 from reconciler.model.steps import MoveReplicas, ReorderReplicas, steps_of
 from reconciler.moves.plan import assemble_moves, plan_moves
 from reconciler.moves.reassignments import plan_rows
@@ -250,6 +252,21 @@ def test_plans_of_changes_and_of_balance_say_what_is_pending_for_internal_topics
             "topics/clusters.yaml:5:1: internal_replication_factor 3 is pending for "
             "__consumer_offsets; plan it with reconciler plan --moves [moves-pending]"
         )
+
+
+def test_internal_topics_are_not_called_pending_where_nothing_can_move_them() -> None:
+    state = cluster(internal("1 2"), topic("1,2,3"), nodes=FOUR)
+    lacking = frozenset({KafkaRequest.ALTER_REASSIGNMENTS})
+    made = plan_cluster(RAISES, [], replace(state, unoffered=lacking))
+    (note,) = said(n for n in made.notes if n.rule in ("moves-pending", "request-unoffered"))
+    assert note == (
+        "topics/clusters.yaml:5:1: internal_replication_factor 3 is not made for "
+        "__consumer_offsets: the brokers do not offer AlterPartitionReassignments, so replicas "
+        "cannot be moved through Kafka; do it with the tools of the service, then plan again "
+        "[request-unoffered]"
+    )
+    thin = plan_cluster(ENTRY, [], replace(state, unoffered=lacking))
+    assert [n.way_out for n in thin.notes if n.rule == "internal-replication"] == [BY_SERVICE]
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,22 @@ def test_a_service_that_takes_no_reassignments_allows_no_moves(service: str) -> 
     assert list_rules(f"service: {service}, {moves}") == ("placement-keys",)
 
 
+def test_racks_play_no_part_where_the_service_places() -> None:
+    def list_keys(settings: str, topic: str) -> list[str]:
+        found = load(settings, topic).findings
+        return [str(note) for note in found if note.rule == "placement-keys"]
+
+    uneven = "rack_aware: false"
+    assert list_keys("service: confluent-cloud", uneven) == [
+        "topics/a.yaml:2:13: rack_aware: false has no effect on it, since Confluent Cloud places "
+        "the replicas of it itself; remove it, unless other clusters need it [placement-keys]"
+    ]
+    once = f"service: confluent-cloud, defaults: {{{uneven}}}"
+    assert len(list_keys(once, "partitions: 3\n---\ntopic: b\npartitions: 3")) == 1
+    assert list_keys("service: confluent-cloud", "rack_aware: true") == []
+    assert list_keys("service: msk", uneven) == []
+
+
 REBALANCING = f"{AWS}intelligent-rebalancing.html, 2026-11"
 BALANCING = (
     "https://docs.redpanda.com/current/manage/cluster-maintenance/cluster-balancing/, 2026-08: "
