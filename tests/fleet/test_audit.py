@@ -11,10 +11,11 @@ from shorthand import HERE, brokers, cluster, spec, topic
 from small_fleets import make_specs, make_state
 
 from reconciler.api.planning import load_estate
+from reconciler.diff.refusals import BY_SERVICE
 from reconciler.fleet import tables
 from reconciler.fleet.audit.audit import Earlier, audit_fleet
 from reconciler.fleet.audit.causes import Pending
-from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, Concern
+from reconciler.fleet.audit.rules import AUDIT_RULES, BY_MOVES, SEVERITIES, Concern
 from reconciler.fleet.audit.topics import make_expectations
 from reconciler.fleet.history.events import EVENT_KINDS
 from reconciler.fleet.rows import make_table
@@ -45,7 +46,7 @@ clusters:
   prod: {ignore: ["ignored*"]}
   lost: {}
   flat: {owns: [ours.*]}
-  piled: {defaults: {replication_factor: 2}}
+  piled: {placement: broker, defaults: {replication_factor: 2}}
   tilted: {defaults: {replication_factor: 2}}
   ring: {defaults: {replication_factor: 2}}
   eu: {}
@@ -389,9 +390,27 @@ def test_every_rule_has_its_example() -> None:
 def test_a_finding_says_how_severe_it_is_and_what_to_do(findings: list[Row]) -> None:
     for row in findings:
         rule = AUDIT_RULES[row["rule"]]
-        assert (row["severity"], row["way_out"]) == (rule.severity, rule.way_out)
+        placed = row["cluster"] == "piled" and row["rule"] in BY_MOVES
+        way_out = BY_SERVICE if placed else rule.way_out
+        assert (row["severity"], row["way_out"]) == (rule.severity, way_out)
         assert row["what"]
         assert "%s" not in row["what"]
+
+
+def test_no_moves_are_advised_where_the_brokers_place_replicas(findings: list[Row]) -> None:
+    advised = {row["rule"] for row in findings if row["way_out"] == BY_SERVICE}
+    assert "replicas-uneven" in advised
+    assert {row["cluster"] for row in findings if row["way_out"] == BY_SERVICE} == {"piled"}
+    named = ("--moves", "rebalance", "move ", "reorder", "order moves")
+    assert all(
+        rule.id in BY_MOVES
+        for rule in AUDIT_RULES.values()
+        if any(word in rule.way_out for word in named) and rule.id not in DO_NOT_PLACE
+    )
+
+
+DO_NOT_PLACE = {"drain-unfinished", "leader-not-preferred", "name-collision"}
+"""Rules that such a cluster cannot break, or whose way out moves no replica."""
 
 
 def test_a_finding_says_which_plan_fixes_it(findings: list[Row]) -> None:

@@ -10,6 +10,7 @@ from operator import methodcaller
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
+from reconciler.diff.refusals import BY_SERVICE
 from reconciler.errors import Severity
 from reconciler.fleet.audit.balance import (
     join_balance,
@@ -45,7 +46,7 @@ from reconciler.fleet.audit.moves import (
     find_stalled,
 )
 from reconciler.fleet.audit.next_leaders import count_next_leaders
-from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, apply_checks
+from reconciler.fleet.audit.rules import AUDIT_RULES, BY_MOVES, SEVERITIES, apply_checks
 from reconciler.fleet.audit.topics import describe_clusters, describe_live_topics
 from reconciler.fleet.caching import Cache
 from reconciler.spec.forms import AuditForm
@@ -130,8 +131,21 @@ def audit_fleet(
         then, since = earlier.partitions, earlier.collection
         found.append(find_stalled(topics, state["partitions"], then, since))
     # Computed: a cause is ranked by all of its findings, so each of them is read twice.
-    marked = compute(mark_fixed(reduce(DataFrame.unionByName, found), pending))
+    advised = advise(reduce(DataFrame.unionByName, found), expectations)
+    marked = compute(mark_fixed(advised, pending))
     return Audit(rank_findings(marked), join_balance(counted, weighed, racks, totals))
+
+
+def advise(found: DataFrame, expectations: DataFrame) -> DataFrame:
+    """Advise no moves of replicas on clusters whose brokers place these: no plan makes any.
+
+    In, out: FOUND of `findings`. Shuffles: none.
+    """
+    placed = expectations.where("by_service").select("cluster", "by_service")
+    impossible = F.col("by_service") & F.col("rule").isin(sorted(BY_MOVES))
+    way_out = F.when(impossible, F.lit(BY_SERVICE)).otherwise(F.col("way_out"))
+    rows = found.join(F.broadcast(placed), "cluster", how="left")
+    return rows.withColumn("way_out", way_out).select(*found.columns)
 
 
 ORDER = ("cluster", "topic", "subject", "rule")

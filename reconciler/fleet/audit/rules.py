@@ -363,6 +363,28 @@ _ALL = (
 
 AUDIT_RULES: Mapping[str, AuditRule] = MappingProxyType({rule.id: rule for rule in _ALL})
 
+BY_MOVES = frozenset(
+    {
+        "broker-gone",
+        "broker-partitions-many",
+        "directory-offline",
+        "directory-partitions-many",
+        "internal-replication-low",
+        "leaders-uneven",
+        "next-leaders-uneven",
+        "rack-next-leaders-uneven",
+        "rack-violation",
+        "racks-uneven",
+        "replicas-uneven",
+        "replication-below-default",
+        "replication-below-policy",
+        "replication-single",
+        "topic-leaders-uneven",
+        "topic-replicas-uneven",
+    }
+)
+"""The rules whose way out moves replicas, or changes their order."""
+
 SEVERITIES: tuple[Severity, ...] = (_ERROR, _WARNING, _NOTE)
 """The most severe first."""
 

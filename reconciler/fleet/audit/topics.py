@@ -68,7 +68,7 @@ def describe_live_topics(
         .withColumns({"managed": F.col("file").isNotNull(), **measure_loads()})
         .fillna(0, ["unwritable"])
         .drop("able", "living", "rack_of", "racks", "defaults", "owned", "ignored", "excluded")
-        .drop("drained", "throttle_rates", "free_of", "stage")
+        .drop("drained", "by_service", "throttle_rates", "free_of", "stage")
         .drop("read_at", "spared_expired", "spared_idle")
     )
 
@@ -221,6 +221,7 @@ EXPECTATIONS = StructType(
         StructField("default_replication", COUNT),
         StructField("excluded", ArrayType(COUNT)),  # brokers that take nothing new
         StructField("drained", ArrayType(COUNT)),  # brokers that are to be empty
+        StructField("by_service", FLAG),  # the brokers place replicas, and no plan moves them
         StructField("weighted", FLAG),  # brokers are not meant to hold the same
         StructField("spared_expired", TEXT),  # exempt from topic-expired
         StructField("spared_idle", TEXT),
@@ -258,11 +259,12 @@ def _expect(estate: Estate, cluster: str) -> tuple[Any, ...]:
         estate.inherit(cluster, None, choose_catalogue(None)).replication_factor,
         sorted(entry.exclude_brokers),
         sorted(entry.drain_brokers),
+        bool(entry.why_no_rows),
         bool(entry.capacity),
         *(translate_globs(entry.policy.exempt.get(rule, ())) for rule in RULES),
         next((n for n, of in enumerate(estate.stages, 1) if estate.staged and cluster in of), None),
     )
 
 
-_NOTHING: tuple[Any, ...] = (None, None, [], None, False, None, None, None)
+_NOTHING: tuple[Any, ...] = (None, None, [], None, False, False, None, None, None)
 """The last columns of EXPECTATIONS for a cluster that the estate does not have."""
