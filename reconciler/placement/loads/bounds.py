@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from reconciler.placement.loads.problem import NOBODY, Floats, Ints, LoadProblem
 
 _WORK = 300_000_000
 """Partitions times brokers, over all steps: some seconds."""
+
+_AT_ONCE = 4_000_000
+"""Partitions times brokers that are billed together, which bounds the memory."""
 
 _STEPS = 600
 
@@ -36,26 +40,35 @@ _SLACK = 1e-9
 """Rounding of sums, as a part of them."""
 
 
-def find_prices(problem: LoadProblem, reached: float) -> Floats:
-    """Return prices (K, B) of load with a high bound on the cost of rows inside all bands.
+class Prices(NamedTuple):
+    """Prices (K, B) of load, and what they prove of the cost of rows inside all bands."""
+
+    prices: Floats
+    proven: float
+
+
+def find_prices(problem: LoadProblem, reached: float) -> Prices:
+    """Return prices with a high bound on the cost of rows inside all bands.
 
     In: the cost that a search has reached. Near enough to it, no better prices are looked for.
     """
-    prices = max(_price_in_closed_form(problem), key=lambda each: bound_by_prices(problem, each)[0])
-    cost = max(bound_by_prices(problem, prices)[0], bound_by_units(problem))
+    found = max(
+        (Prices(each, bound_by_prices(problem, each)[0]) for each in _price_outside(problem)),
+        key=_rank_prices,
+        default=Prices(np.zeros(problem.low.shape), 0.0),
+    )
     steps = _count_steps(problem)
-    if cost >= reached * _NEAR or steps < _FEWEST_STEPS:
-        return prices
-    return _raise_prices(problem, prices, steps)
+    near = max(found.proven, bound_by_units(problem)) >= reached * _NEAR
+    return found if near or steps < _FEWEST_STEPS else _raise_prices(problem, found, steps)
 
 
-def bound_cost(problem: LoadProblem, prices: Floats, outside: float) -> float:
+def bound_cost(problem: LoadProblem, prices: Prices, outside: float) -> float:
     """Return a lower bound on the cost of all rows that leave no more than this outside the bands.
 
-    In: any prices (K, B), and what may be outside, in shares: it may be where the price is highest.
+    In: any prices, and what may be outside, in shares: it may be where the price is highest.
     """
-    highest = float((np.abs(prices) * problem.scale[:, None]).max(initial=0))
-    cost = bound_by_prices(problem, prices)[0] - highest * outside
+    highest = float((np.abs(prices.prices) * problem.scale[:, None]).max(initial=0))
+    cost = prices.proven - highest * outside
     if not outside:
         cost = max(cost, bound_by_units(problem))
     cost = max(cost * (1 - _SLACK), 0.0)
@@ -152,17 +165,16 @@ def _cover(amounts: Ints, cost: Ints, missing: int, *, whole: bool) -> float:
     return float(cost[order[:count]].sum()) + part * float(cost[last])
 
 
-def _price_in_closed_form(problem: LoadProblem) -> list[Floats]:
-    """Return prices that bill all brokers above their band, and such that pay all below it."""
+def _price_outside(problem: LoadProblem) -> Iterator[Floats]:
+    """Yield prices that bill all brokers above their band, and such that pay all below it."""
     load = problem.add_up(problem.rows)
     typical = _find_typical(problem)
-    prices = [np.zeros(load.shape)]
     for k in range(len(load)):
         for sign, outside in ((1.0, load > problem.high), (-1.0, load < problem.low)):
-            each = np.zeros(load.shape)
-            each[k] = np.where(outside[k], sign * typical[k], 0.0)
-            prices.append(each)
-    return prices
+            if outside[k].any():
+                each = np.zeros(load.shape)
+                each[k] = np.where(outside[k], sign * typical[k], 0.0)
+                yield each
 
 
 def _find_typical(problem: LoadProblem) -> Floats:
@@ -172,17 +184,17 @@ def _find_typical(problem: LoadProblem) -> Floats:
     return np.asarray(cost / np.maximum(totals, 1))
 
 
-def _raise_prices(problem: LoadProblem, start: Floats, steps: int) -> Floats:
+def _raise_prices(problem: LoadProblem, start: Prices, steps: int) -> Prices:
     """Return prices with a higher bound: Adam (Kingma and Ba, 2015) on the dual, averaged."""
     typical = _find_typical(problem)[:, None]
     unit = problem.scale[:, None]
-    prices, best, highest = start.copy(), start, bound_by_prices(problem, start)[0]
+    prices, best = start.prices.copy(), start
     mean, square = np.zeros(prices.shape), np.zeros(prices.shape)
     total, count = np.zeros(prices.shape), 0
     for step in range(1, steps + 1):
         value, slope = bound_by_prices(problem, prices)
-        if value > highest:
-            best, highest = prices.copy(), value
+        if value > best.proven:
+            best = Prices(prices.copy(), value)
         slope = slope / unit
         mean = 0.9 * mean + 0.1 * slope
         square = 0.99 * square + 0.01 * slope**2
@@ -192,7 +204,11 @@ def _raise_prices(problem: LoadProblem, start: Floats, steps: int) -> Floats:
         if 2 * step > steps:
             total, count = total + prices, count + 1
     averaged = total / max(count, 1)
-    return averaged if bound_by_prices(problem, averaged)[0] > highest else best
+    return max(best, Prices(averaged, bound_by_prices(problem, averaged)[0]), key=_rank_prices)
+
+
+def _rank_prices(prices: Prices) -> float:
+    return prices.proven
 
 
 def _choose_cheapest(problem: LoadProblem, prices: Floats) -> tuple[float, Floats]:
@@ -220,14 +236,15 @@ def _choose_brokers(problem: LoadProblem, prices: Floats) -> Iterator[tuple[Ints
     counts = (rows != NOBODY).sum(axis=1)
     caps = _cap_racks(problem)
     for count, cap in sorted(set(zip(counts[problem.movable], caps[problem.movable], strict=True))):
-        part = np.flatnonzero(problem.movable & (counts == count) & (caps == cap))
-        if not count:
-            continue
-        billed, brokers = _bill(problem, prices, part)
-        columns = _take_cheapest(billed, problem.racks, int(count), int(cap))
-        cost = np.take_along_axis(billed, columns, axis=1).sum()
-        chosen = columns if brokers is None else np.take_along_axis(brokers, columns, axis=1)
-        yield np.repeat(part, columns.shape[1]), chosen.ravel(), float(cost)
+        every = np.flatnonzero(problem.movable & (counts == count) & (caps == cap))
+        for part in np.array_split(every, -(-len(every) * problem.brokers // _AT_ONCE)):
+            if not count:
+                continue
+            billed, brokers = _bill(problem, prices, part)
+            columns = _take_cheapest(billed, problem.racks, int(count), int(cap))
+            cost = np.take_along_axis(billed, columns, axis=1).sum()
+            chosen = columns if brokers is None else np.take_along_axis(brokers, columns, axis=1)
+            yield np.repeat(part, columns.shape[1]), chosen.ravel(), float(cost)
 
 
 def _bill(problem: LoadProblem, prices: Floats, part: Ints) -> tuple[Floats, Ints | None]:
@@ -275,5 +292,7 @@ def _take_cheapest(billed: Floats, racks: Ints, count: int, cap: int) -> Ints:
 def _take_least(billed: Floats, columns: Ints, count: int) -> Ints:
     if count == 1:
         return np.asarray(columns[np.argmin(billed[:, columns], axis=1)][:, None])
-    order = np.argsort(billed[:, columns], axis=1, kind="stable")[:, :count]
-    return np.asarray(columns[order])
+    if count < len(columns):
+        billed = billed[:, columns]
+        return np.asarray(columns[np.argpartition(billed, count, axis=1)[:, :count]])
+    return np.repeat(columns[None], len(billed), axis=0)

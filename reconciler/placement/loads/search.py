@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reconciler.placement.loads.bounds import bound_cost, bound_outside, find_prices
+from reconciler.placement.loads.bounds import Prices, bound_cost, bound_outside, find_prices
 from reconciler.placement.loads.layout import Layout
 from reconciler.placement.loads.problem import Floats, Ints, LoadProblem
 
@@ -31,7 +31,7 @@ _UNITS = 600_000
 _BATCH = 40
 """Changes that are taken from one evaluation of a large cluster."""
 
-_TRIED = 4 * _BATCH
+_TRIED = _BATCH + 20
 """Changes of a batch that are weighed again."""
 
 _LARGE = 30_000
@@ -101,7 +101,7 @@ def balance_loads(problem: LoadProblem, most: float = inf) -> Balanced:
         _relieve(best)
     outside = _rank(best)[0]
     least = bound_outside(problem) if outside else 0.0
-    return Balanced(best.now, bound_cost(problem, prices, outside), least, prices)
+    return Balanced(best.now, bound_cost(problem, prices, outside), least, prices.prices)
 
 
 def _rank(layout: Layout) -> tuple[float, float]:
@@ -114,13 +114,13 @@ def _is_near(layout: Layout, goal: float) -> bool:
 
 
 def _list_starts(
-    problem: LoadProblem, prices: Floats, units: int
+    problem: LoadProblem, prices: Prices, units: int
 ) -> Iterator[tuple[Floats | None, float]]:
     """Yield other ways to begin: what a broker outside counts, and the power of the cost.
 
     By the prices of the bound, what binds counts, and the rest hardly does.
     """
-    price = np.abs(prices)
+    price = np.abs(prices.prices)
     weights: list[Floats | None] = [None]
     if price.max() > 0 and (len(problem.loads) > 1 or (problem.loads != problem.cost).any()):
         shares = [np.maximum(price / price.max(), floor) for floor in (0.02, 0.2)]
