@@ -239,7 +239,7 @@ def _name_moved_rows(
     others = [(number, *pair) for number, pair in pairs if not meets_row(pair[1], pair[0])]
     for number, wanted, row in others[:MOST_ROWS]:
         what = f"partition {number} is on brokers {list(row)}, not {list(wanted)}"
-        if is_left_to_brokers((wanted,)) or len(row) != len(wanted):
+        if is_left_to_brokers((wanted,)):
             what = f"partition {number} has {count(len(row), 'replica')}, not {len(wanted)}"
         yield _moved(topic, what)
     if len(others) > MOST_ROWS:

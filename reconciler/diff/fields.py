@@ -43,11 +43,6 @@ class ConfigEquality(Protocol):
         ...
 
     @property
-    def fixed(self) -> Collection[str]:
-        """The configs that the service sets itself on every topic."""
-        ...
-
-    @property
     def keys(self) -> Collection[str]:
         """The topic configs of the cluster's Kafka release."""
         ...
@@ -218,13 +213,11 @@ def leave_foreign(state: TopicState, equality: ConfigEquality, spec: TopicSpec) 
     """Remove the overrides from a topic that its spec does not manage.
 
     That a config can be set does not mean that this tool may unset it: a config outside Kafka's
-    catalogue, or one that the service sets on every topic, belongs to whoever set it, unless the
-    spec itself names it.
+    catalogue belongs to whoever set it, unless the spec itself names it.
     """
 
     def is_foreign(key: str) -> bool:
-        ours = key in equality.keys and key not in equality.fixed
-        managed = ours or key in spec.config or key in spec.unset
+        managed = key in equality.keys or key in spec.config or key in spec.unset
         return not (managed and equality.offers(key))
 
     return drop_overrides(state, is_foreign)

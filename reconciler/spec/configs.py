@@ -155,8 +155,7 @@ class Catalogue:
 
     `note` is set if another version was requested; `older` is true if this one is older. `offered`
     holds the only configs that a service lets anyone set, also some that are not Kafka's; None
-    means all of Kafka. `keeps_defaults`: a topic keeps an override that equals the default. `fixed`
-    holds the configs that the service sets itself on every topic.
+    means all of Kafka. `keeps_defaults`: a topic keeps an override that equals the default.
     """
 
     line: Line
@@ -165,7 +164,6 @@ class Catalogue:
     older: bool = False
     offered: frozenset[str] | None = None
     keeps_defaults: bool = True
-    fixed: frozenset[str] = frozenset()
 
     @property
     def version(self) -> str:
@@ -332,7 +330,6 @@ def choose_catalogue(
     offered: frozenset[str] | None = None,
     *,
     keeps_defaults: bool = True,
-    fixed: frozenset[str] = frozenset(),
 ) -> Catalogue:
     """Return the catalogue for a Kafka version such as `4.1` or `4.1.2`; the newest for None.
 
@@ -346,7 +343,7 @@ def choose_catalogue(
         note = f"Kafka {spell_line(wanted)} has no catalogue here: "
         note += f"configs are checked as {spell_line(line)}'s"
     keys = load_release(line).keys
-    return Catalogue(line, keys, note, wanted < line, offered, keeps_defaults, fixed)
+    return Catalogue(line, keys, note, wanted < line, offered, keeps_defaults)
 
 
 def _spell_foreign(text: str) -> str:

@@ -70,11 +70,9 @@ class ClusterEntry:
     @property
     def catalogue(self) -> Catalogue:
         """The topic configs that its specs can set."""
+        keeps_defaults = self.keeps_defaults
         return choose_catalogue(
-            self.kafka_version,
-            self.known_configs,
-            keeps_defaults=self.keeps_defaults,
-            fixed=frozenset(SERVICES[self.service].fixed),
+            self.kafka_version, self.known_configs, keeps_defaults=keeps_defaults
         )
 
     @property

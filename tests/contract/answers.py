@@ -94,26 +94,6 @@ def drop_assignment(api: int, version: int, request: bytes) -> bytes:
     return encoded
 
 
-def replace_replicas(
-    version: int, request: bytes, replicas: int, configs: Mapping[str, str]
-) -> bytes:
-    """Have the broker create topics with its own number of replicas, and with configs of its own.
-
-    Rows of that number stay; of others, only the number of partitions does.
-    """
-    decoded = CreateTopicsRequest.decode(request, version=version, header=True)
-    for topic in decoded.topics:
-        rows = topic.assignments
-        if not rows or len(rows[0].broker_ids) != replicas:
-            topic.num_partitions = len(rows) or topic.num_partitions
-            topic.replication_factor, topic.assignments = replicas, []
-        made = type(topic).CreatableTopicConfig
-        kept = [each for each in topic.configs if each.name not in configs]
-        topic.configs = [*kept, *(made(name=key, value=configs[key]) for key in configs)]
-    encoded: bytes = decoded.encode(header=True)
-    return encoded
-
-
 def drop_configs(version: int, request: bytes, keys: Collection[str]) -> bytes:
     """Have the broker change no config of these keys, and answer as if it had."""
     decoded = IncrementalAlterConfigsRequest.decode(request, version=version, header=True)

@@ -34,7 +34,6 @@ from answers import (  # noqa: F401 - what tests lose
     limit_versions,
     make_harmless,
     put_error,
-    replace_replicas,
 )
 
 from reconciler.sandbox.cluster import Cluster
@@ -111,8 +110,6 @@ class FailingNetwork:
         self._ports: list[int] = []
         self.delay_s = 0.0
         self.places_itself = False
-        self.replicas = 0
-        self.configs: dict[str, str] = {}
         self.has_id = True
         self.no_configs: frozenset[str] = frozenset()
         for address in cluster.addresses(listener).values():
@@ -157,10 +154,6 @@ class FailingNetwork:
     def ignore_assignments(self) -> None:
         """Have the brokers place new partitions themselves, whatever a request says."""
         self.places_itself = True
-
-    def replace(self, replicas: int, configs: dict[str, str]) -> None:
-        """Have the brokers create topics with so many replicas and these configs, in silence."""
-        self.replicas, self.configs = replicas, configs
 
     def hide_cluster_id(self) -> None:
         """Have the brokers report no id of their cluster, as Amazon MSK Serverless does."""
@@ -295,10 +288,6 @@ class _Link:
                     frame = make_harmless(api, version, frame)
             if self.network.places_itself and api in (CREATE_TOPICS, CREATE_PARTITIONS):
                 frame = drop_assignment(api, version, frame)
-            if self.network.replicas and api == CREATE_TOPICS:
-                frame = replace_replicas(
-                    version, frame, self.network.replicas, self.network.configs
-                )
             if self.network.no_configs and api == ALTER_CONFIGS:
                 frame = drop_configs(version, frame, self.network.no_configs)
             _write_frame(self.broker, frame)
