@@ -95,6 +95,12 @@ class ClusterEntry:
         """Whether the service leaves it to the estate who places replicas."""
         return SERVICES[self.service].placement is Placement.RECONCILER
 
+    @property
+    def fixed(self) -> Mapping[str, str]:
+        """The configs that the service gives every topic, whatever its spec says."""
+        known, fixed = self.known_configs, SERVICES[self.service].fixed
+        return {key: value for key, value in fixed.items() if known is None or key in known}
+
     def where(self, path: str) -> Location:
         """Return where `path`, or the nearest key above it, was written, or the cluster."""
         while path:

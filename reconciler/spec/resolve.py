@@ -86,7 +86,7 @@ class Resolver:
         read = [*inherited]
         for topic in self._list_topics(cluster):
             own = self._list_own(topic, cluster)
-            spec = resolve_topic(topic, [*inherited, *own], configs)
+            spec = resolve_topic(topic, [*inherited, *own], configs, entry)
             specs.append(spec)
             read += own
             if not topic.partial:
@@ -109,9 +109,11 @@ class Resolver:
     def resolve_specs(self, cluster: str) -> Iterator[TopicSpec]:
         """Resolve the topics of a cluster without any check."""
         inherited = self._list_inherited(cluster)
-        configs = self._choose_reader(self._entries[cluster])
+        entry = self._entries[cluster]
+        configs = self._choose_reader(entry)
         for topic in self._list_topics(cluster):
-            yield resolve_topic(topic, [*inherited, *self._list_own(topic, cluster)], configs)
+            layers = [*inherited, *self._list_own(topic, cluster)]
+            yield resolve_topic(topic, layers, configs, entry)
 
     def check_unused(self, checked: Collection[str]) -> list[Finding]:
         """Check the configs that none of the checked clusters has, by the newest catalogue."""
@@ -144,13 +146,15 @@ class Resolver:
             layers.append((Origin.SPEC, topic.layer.model))
             if (override := topic.overrides.get(cluster)) is not None:
                 layers.append((Origin.OVERRIDE, override.model))
-        return {item.where: origin for origin, layer in layers for item in layer.config.items}
+        found = {item.where: origin for origin, layer in layers for item in layer.config.items}
+        return {self._entries[cluster].where("service"): Origin.CLUSTER_DEFAULTS} | found
 
     def resolve_base(self, topic: WrittenTopic, cluster: str, release: Catalogue) -> TopicSpec:
         """Resolve a topic without its override, by the configs of any Kafka version."""
         profile = topic.document.profile
         layers = self.list_layers(cluster, None if profile is None else str(profile))
-        return resolve_topic(topic, [*layers, topic.layer], ConfigReader(release))
+        entry = self._entries[cluster]
+        return resolve_topic(topic, [*layers, topic.layer], ConfigReader(release), entry)
 
     def resolve_empty(self, cluster: str, profile: str | None, release: Catalogue) -> TopicSpec:
         """Resolve a topic that sets no values, so that it only has inherited ones."""
@@ -158,7 +162,8 @@ class Resolver:
         name.file, name.line, name.column, name.tag, name.quoted = "", 1, 1, "str", False
         document = TopicDocument(topic=name)
         empty = WrittenTopic(document, Written(document, YamlMap()), {})
-        return resolve_topic(empty, self.list_layers(cluster, profile), ConfigReader(release))
+        layers, entry = self.list_layers(cluster, profile), self._entries[cluster]
+        return resolve_topic(empty, layers, ConfigReader(release), entry)
 
     def _list_topics(self, cluster: str) -> Iterator[WrittenTopic]:
         return (topic for topic in self._topics if topic.targets(cluster))
@@ -365,13 +370,17 @@ class _Draft:
 
 
 def resolve_topic(
-    topic: WrittenTopic, layers: Sequence[Written], configs: ConfigReader
+    topic: WrittenTopic, layers: Sequence[Written], configs: ConfigReader, entry: ClusterEntry
 ) -> TopicSpec:
     """Merge the layers of a topic. In: all layers, its own too; later ones win."""
     draft = _Draft()
     for depth, layer in enumerate(layers):
         draft.lay(depth, layer, configs)
     draft.derive_counts()
+    # A service sets its own value on a topic that has none, and on one whose spec removes it.
+    for key, value in entry.fixed.items():
+        if draft.config.get(key, (None, None))[0] is None:
+            draft.config[key] = value, entry.where("service")
     config = {key: value for key, (value, _) in sorted(draft.config.items()) if value is not None}
     # An own config of Kafka is unset if no layer has it. Others are left alone unless a spec says
     # that they are not to be set.

@@ -226,6 +226,27 @@ def test_what_clusters_yaml_writes_wins_over_the_service() -> None:
     assert list_rules(settings, "config: {retention.ms: 1d}") == ("config-not-offered",)
 
 
+@pytest.mark.parametrize(
+    ("settings", "topic", "expected"),
+    [
+        ("service: automq", "partitions: 3", {"min.insync.replicas": "1"}),
+        ("service: automq", "config: {min.insync.replicas: null}", {"min.insync.replicas": "1"}),
+        ("service: automq, known_configs: [retention.ms]", "partitions: 3", {}),
+        ("service: msk-express", "partitions: 3", {}),
+    ],
+)
+def test_what_a_service_sets_on_every_topic_is_in_every_spec(
+    settings: str, topic: str, expected: dict[str, str]
+) -> None:
+    """Without it, each plan would unset what the service set when it created the topic."""
+    estate = load(settings, topic)
+    (spec,) = estate.topics_for("it")
+    assert spec.config == expected
+    assert estate.inherit("it", None, estate.clusters["it"].catalogue).config == expected
+    for key in expected:
+        assert spec.where(f"config.{key}") == estate.clusters["it"].where("service")
+
+
 def test_a_finding_is_said_once_for_all_clusters_of_a_service() -> None:
     clusters = b"version: 1\nclusters: {a: {service: automq}, b: {service: automq}}\n"
     files = {"clusters.yaml": clusters, "a.yaml": b"topic: a\nreplication_factor: 3\n"}
