@@ -399,6 +399,10 @@ _PLAN: tuple[Rule, ...] = (
     Rule("audit-topic", "If applies must be recorded, the audit topic is writable."),
     Rule("audit-lost", "An audit record that could not be written is printed instead."),
     Rule("plan-stale", "What a plan is based on has not changed since it was made."),
+    Rule(
+        "created-otherwise",
+        "A run reports a new topic that the brokers made with other counts or configs.",
+    ),
     Rule("placed-otherwise", "A run reports new replicas that the brokers placed otherwise."),
 )
 

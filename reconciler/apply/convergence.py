@@ -239,13 +239,13 @@ def _name_moved_rows(
     others = [(number, *pair) for number, pair in pairs if not meets_row(pair[1], pair[0])]
     for number, wanted, row in others[:MOST_ROWS]:
         what = f"partition {number} is on brokers {list(row)}, not {list(wanted)}"
-        if is_left_to_brokers((wanted,)):
+        if len(row) != len(wanted):
             what = f"partition {number} has {count(len(row), 'replica')}, not {len(wanted)}"
         yield _moved(topic, what)
     if len(others) > MOST_ROWS:
         more = count(len(others) - MOST_ROWS, "more partition")
-        by_brokers = is_left_to_brokers(after.assignment)
-        how = "with another number of replicas" if by_brokers else "on other brokers than planned"
+        resized = all(len(row) != len(wanted) for _, wanted, row in others)
+        how = "with another number of replicas" if resized else "on other brokers than planned"
         yield _moved(topic, f"{more} {how}")
 
 

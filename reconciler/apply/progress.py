@@ -7,15 +7,22 @@ from dataclasses import dataclass
 
 from reconciler.apply.convergence import Remaining
 from reconciler.apply.kinds import comes_before, kind_of, split_step
+from reconciler.model.cluster import is_left_to_brokers
 from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
 from reconciler.model.plan import PlannedTopic
 from reconciler.model.steps import Step, steps_of
 
 UNSEEN = "accepted; not every broker was seen to show it"
 ELSEWHERE = "placed-otherwise"
+OTHERWISE = "created-otherwise"
 _TO_BROKERS = "write placement: broker below this cluster in clusters.yaml"
 LEAVE = f"if they always do, {_TO_BROKERS}"
+NAME_IT = (
+    "if they always do, write in the spec what they make, and name the service below this cluster "
+    "in clusters.yaml (service)"
+)
 TAKE_NONE = f"if they take no assignment at all, {_TO_BROKERS}"
+NOT_ASSIGNED = frozenset({"INVALID_REPLICA_ASSIGNMENT", "INVALID_REQUEST"})
 REPEAT = "the brokers may still carry it out: run the same command again"
 
 
@@ -108,19 +115,20 @@ def judge_outcome(topic: Progress, left: Remaining | None, stopped: str) -> Outc
 
     `left` is None if the cluster cannot be asked; `stopped` says what ended the run early.
     """
-    name = topic.planned.name
+    planned, name = topic.planned, topic.planned.name
     if topic.shown or (topic.sent and left and left.is_done):
         return Outcome(name, OutcomeKind.DONE)
     if not topic.sent:
         return _conclude_unsent(topic, stopped)
     # Kafka cannot cancel a request: one without an answer may be carried out after this report.
     is_open = bool(topic.unanswered or topic.believed)
-    if left and left.elsewhere and not (topic.failure or topic.todo or is_open):
-        return Outcome(name, OutcomeKind.DONE, _say_elsewhere(topic.planned, left), ELSEWHERE)
+    accepted = not (topic.failure or topic.todo or is_open)
+    if left and accepted and (left.elsewhere or (left.moved and not planned.before)):
+        return _conclude_otherwise(planned, left)
     if left and left.moved:
         kind = OutcomeKind.UNKNOWN if is_open else OutcomeKind.FAILED
         return Outcome(name, kind, left.moved[0].what, left.moved[0].rule)
-    if not topic.failure and not topic.todo and not is_open:
+    if accepted:
         return Outcome(name, OutcomeKind.DONE, UNSEEN)
     if left:
         topic.learn(left.steps)
@@ -134,11 +142,19 @@ def judge_outcome(topic: Progress, left: Remaining | None, stopped: str) -> Outc
     return Outcome(name, OutcomeKind.HALF_DONE, f"{reason}; missing: {missing}")
 
 
-def _say_elsewhere(planned: PlannedTopic, left: Remaining) -> str:
-    """Say that the brokers placed new replicas otherwise than they were asked to."""
+def _conclude_otherwise(planned: PlannedTopic, left: Remaining) -> Outcome:
+    """Say that the brokers accepted every step, and made something else than they were asked for.
+
+    New replicas on other brokers are what the spec counts. Another number of them, or a config, of
+    a topic that this run created, is not.
+    """
     done = "expanded" if planned.before else "created"
     first = left.moved[0].what.removeprefix(f"{planned.name}: ")
-    return f"{done}, but the brokers placed it otherwise: {first}; {LEAVE}"
+    if left.elsewhere:
+        text = f"{done}, but the brokers placed it otherwise: {first}; {LEAVE}"
+        return Outcome(planned.name, OutcomeKind.DONE, text, ELSEWHERE)
+    text = f"{done}, but the brokers made it otherwise: {first}; {NAME_IT}"
+    return Outcome(planned.name, OutcomeKind.HALF_DONE, text, OTHERWISE)
 
 
 def _conclude_unsent(topic: Progress, stopped: str) -> Outcome:
@@ -159,6 +175,8 @@ def _reason(topic: Progress, stopped: str) -> str:
     refused = failure.kind is AnswerKind.REFUSED
     said = "the brokers refuse it" if refused else "it was not carried out"
     earlier = "; an earlier request got no answer" if topic.unanswered else ""
-    # Some services take no assignment. Kafka gives this answer only to one that it cannot hold.
-    hint = f"; {TAKE_NONE}" if failure.error == "INVALID_REPLICA_ASSIGNMENT" else ""
+    # Some services take no assignment. Kafka gives these answers only to one that it cannot hold.
+    placed = topic.todo[0].placed if topic.todo else ()
+    has_rows = bool(placed) and not is_left_to_brokers(placed)
+    hint = f"; {TAKE_NONE}" if has_rows and failure.error in NOT_ASSIGNED else ""
     return f"{said}: {failure.text}{earlier}{hint}"

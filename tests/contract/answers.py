@@ -103,6 +103,31 @@ def drop_configs(version: int, request: bytes, keys: Collection[str]) -> bytes:
     return encoded
 
 
+def has_replicas(least: int, version: int, request: bytes) -> bool:
+    """Return whether a request for new topics lists at least so many brokers for a partition."""
+    decoded = _CHANGES[CREATE_TOPICS].decode(request, version=version, header=True)
+    rows = (row.broker_ids for topic in decoded.topics for row in topic.assignments)
+    return any(len(row) >= least for row in rows)
+
+
+def replace_wishes(version: int, request: bytes, replicas: int, config: Mapping[str, str]) -> bytes:
+    """Have new topics get a number of replicas and configs, whatever the request asks for.
+
+    Rows that have as many replicas stay.
+    """
+    decoded = _CHANGES[CREATE_TOPICS].decode(request, version=version, header=True)
+    for topic in decoded.topics:
+        if any(len(row.broker_ids) != replicas for row in topic.assignments):
+            topic.num_partitions, topic.assignments = len(topic.assignments), []
+        if not topic.assignments:
+            topic.replication_factor = replicas
+        kept = [each for each in topic.configs if each.name not in config]
+        entry = CreateTopicsRequest.CreatableTopic.CreatableTopicConfig
+        topic.configs = [*kept, *(entry(name=key, value=value) for key, value in config.items())]
+    encoded: bytes = decoded.encode(header=True)
+    return encoded
+
+
 def limit_versions(version: int, answer: bytes, newest: Mapping[int, int]) -> bytes:
     """Have an answer to ApiVersions offer requests up to a version only, those below 0 not at all.
 

@@ -1,9 +1,9 @@
 """A network that fails: TCP proxies before real brokers, for chosen requests.
 
 It loses a request or its answer, answers with an error code of its own, offers no requests of a
-kind, or leaves out the id of the cluster. All other frames are passed on as they are, but for the
-brokers' own addresses in answers, which become the proxies', so that a client which starts at a
-proxy stays with them.
+kind, leaves out the id of the cluster, or has new topics made otherwise than they are asked for. All
+other frames are passed on as they are, but for the brokers' own addresses in answers, which become
+the proxies', so that a client which starts at a proxy stays with them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from types import MappingProxyType
 
 from answers import (  # noqa: F401 - what tests lose
     ALTER_CONFIGS,
@@ -31,17 +32,21 @@ from answers import (  # noqa: F401 - what tests lose
     drop_configs,
     has_assignment,
     hide_cluster_id,
+    has_replicas,
     limit_versions,
     make_harmless,
     put_error,
+    replace_wishes,
 )
 
 from reconciler.sandbox.cluster import Cluster
 
 _LARGEST = 100 << 20
 EVERY = 1_000_000
+NOTHING: Mapping[str, str] = MappingProxyType({})
 NO_ASSIGNMENT = 39  # INVALID_REPLICA_ASSIGNMENT
 NO_REQUEST = 42  # INVALID_REQUEST
+AGAINST_POLICY = 44  # POLICY_VIOLATION
 
 
 class Loss(Enum):
@@ -112,6 +117,7 @@ class FailingNetwork:
         self.places_itself = False
         self.has_id = True
         self.no_configs: frozenset[str] = frozenset()
+        self.replaced_by: tuple[int, Mapping[str, str]] | None = None
         for address in cluster.addresses(listener).values():
             self._listen_for(int(address.rpartition(":")[2]))
 
@@ -158,6 +164,19 @@ class FailingNetwork:
     def hide_cluster_id(self) -> None:
         """Have the brokers report no id of their cluster, as Amazon MSK Serverless does."""
         self.has_id = False
+
+    def replace_wishes(self, replicas: int, config: Mapping[str, str] = NOTHING) -> None:
+        """Have new topics get so many replicas, and configs, without an error, as some services do.
+
+        Expansions are as Kafka makes them.
+        """
+        self.replaced_by = replicas, config
+
+    def refuse_replicas(self, least: int) -> None:
+        """Refuse new topics whose request lists so many brokers for a partition."""
+        lists = partial(has_replicas, least)
+        loss, code = Loss.ERROR_BEFORE, AGAINST_POLICY
+        self._strike_with(Fault(CREATE_TOPICS, loss, times=EVERY, code=code, only=lists))
 
     def advertise(self, host: str, port: int) -> None:
         """Have the brokers tell an address that is not theirs; the proxies stay where they are."""
@@ -290,6 +309,8 @@ class _Link:
                 frame = drop_assignment(api, version, frame)
             if self.network.no_configs and api == ALTER_CONFIGS:
                 frame = drop_configs(version, frame, self.network.no_configs)
+            if self.network.replaced_by and api == CREATE_TOPICS:
+                frame = replace_wishes(version, frame, *self.network.replaced_by)
             _write_frame(self.broker, frame)
 
     def _pass_answers(self) -> None:

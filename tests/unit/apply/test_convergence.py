@@ -235,6 +235,11 @@ def test_another_number_of_partitions_has_moved(live: str, found: int) -> None:
     assert moved(EXPAND, topic(live)) == [what]
 
 
+def test_new_partitions_of_another_size_have_that_number_named() -> None:
+    sized = ["partition 2 has 2 replicas, not 1", "partition 3 has 3 replicas, not 1"]
+    assert moved(EXPAND, topic("1 2 3,1 1,2,3")) == sized
+
+
 def test_new_partitions_elsewhere_have_moved() -> None:
     what = "partition 2 is on brokers [2], not [3]"
     assert moved(EXPAND, topic("1 2 2 1")) == [what]

@@ -9,6 +9,7 @@ from reconciler.apply.convergence import Remaining
 from reconciler.apply.kinds import MAX_RECORDS, kind_of
 from reconciler.apply.progress import Progress, judge_outcome
 from reconciler.errors import Finding
+from reconciler.model.cluster import Assignment, leave_to_brokers
 from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
 from reconciler.model.plan import Deletion, PlannedTopic, TopicImage
 from reconciler.model.steps import (
@@ -366,10 +367,54 @@ def test_what_brokers_placed_otherwise_is_done_and_says_so(
     )
 
 
+# Made otherwise: a topic with other counts or configs, by brokers that accepted its creation.
+
+RESIZED = Remaining(moved=(Finding("plan-stale", "t: partition 0 has 3 replicas, not 1"),))
+
+
+def test_a_new_topic_with_other_counts_is_half_done_and_says_so() -> None:
+    found = judge_outcome(progress(CREATE, YES), RESIZED, "")
+    assert (found.kind, found.rule) == (OutcomeKind.HALF_DONE, "created-otherwise")
+    assert found.text == (
+        "created, but the brokers made it otherwise: partition 0 has 3 replicas, not 1; if they "
+        "always do, write in the spec what they make, and name the service below this cluster in "
+        "clusters.yaml (service)"
+    )
+
+
+def test_a_topic_that_was_there_was_changed_by_somebody_else() -> None:
+    found = judge_outcome(progress(GROW, YES, YES), RESIZED, "")
+    assert (found.kind, found.rule) == (OutcomeKind.FAILED, "plan-stale")
+
+
+@pytest.mark.parametrize("made", [OTHERWISE, RESIZED])
 @pytest.mark.parametrize(
     ("answer", "kind"), [(LOST, OutcomeKind.UNKNOWN), (NO, OutcomeKind.FAILED)]
 )
-def test_what_was_not_accepted_may_be_anothers(answer: Answer, kind: OutcomeKind) -> None:
+def test_what_was_not_accepted_may_be_anothers(
+    made: Remaining, answer: Answer, kind: OutcomeKind
+) -> None:
     topic = progress(CREATE, answer)
     topic.failure = answer
-    assert judge_outcome(topic, OTHERWISE, "").kind is kind
+    assert judge_outcome(topic, made, "").kind is kind
+
+
+HINT = "; if they take no assignment at all, write placement: broker below this cluster in "
+
+
+@pytest.mark.parametrize(
+    ("error", "rows_", "hinted"),
+    [
+        ("INVALID_REPLICA_ASSIGNMENT", rows("1 2"), True),
+        ("INVALID_REQUEST", rows("1 2"), True),
+        ("INVALID_REQUEST", leave_to_brokers(2, 1), False),
+        ("POLICY_VIOLATION", rows("1 2"), False),
+    ],
+)
+def test_a_refused_assignment_names_placement_by_the_brokers(
+    error: str, rows_: Assignment, hinted: bool
+) -> None:
+    no = Answer(AnswerKind.REFUSED, error, "no")
+    topic = progress(PlannedTopic("t", HERE, None, TopicImage(None, rows_, {})), no)
+    topic.failure = no
+    assert (HINT in outcome(topic, *topic.todo)[1]) == hinted
