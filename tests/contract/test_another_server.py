@@ -18,6 +18,8 @@ from command import run_here
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 from proxy import ALTER_CONFIGS, FailingNetwork
 
+from reconciler.moves.running import rows
+
 if TYPE_CHECKING:
     from command import Ran
 
@@ -30,6 +32,9 @@ REMOTE = "redpanda.remote.read"
 DAY = "86400000"
 PLAIN = "version: 1\nclusters: {lab: {}}\n"
 KNOWN = f"version: 1\nclusters: {{lab: {{known_configs: [retention.ms, {REMOTE}]}}}}\n"
+MOVING = (
+    "version: 1\nclusters: {lab: {moves: {allow: [replication], rate: unlimited, keep_free: 0%}}}\n"
+)
 BY_BROKERS = "version: 1\nclusters: {lab: {placement: broker}}\n"
 
 
@@ -160,6 +165,23 @@ def test_an_import_writes_the_topic_and_names_what_it_leaves(
     written = "".join(path.read_text() for path in (tmp_path / "topics").rglob("*.yaml"))
     assert "found" in written
     assert REMOTE not in written
+
+
+def test_moves_that_the_server_accepts_and_ignores_are_reported_as_that(
+    choosy: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, brief_rates: None
+) -> None:
+    """It answers AlterPartitionReassignments without an error, and does nothing."""
+    monkeypatch.setattr(rows, "SETTLED_S", 2.0)
+    choosy.create("ignored")
+    (tmp_path / "topics").mkdir()
+    (tmp_path / "topics" / "clusters.yaml").write_text(MOVING)
+    (tmp_path / "topics" / "topics.yaml").write_text("topic: ignored\nreplication_factor: 2\n")
+    planned = choosy.run(tmp_path, "plan", "--moves", "--cluster", "lab", "--out", "plan.json")
+    assert planned.code == 0, planned
+    applied = choosy.run(tmp_path, "apply", "plan.json", "--auto-approve")
+    assert applied.code == 1, applied
+    assert "the brokers accepted the move, and never listed it: they ignored it" in applied.out
+    assert "somebody else" not in applied.out + applied.err
 
 
 def write_placed(partitions: int) -> str:

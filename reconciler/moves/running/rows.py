@@ -7,7 +7,7 @@
 | FOREIGN   | listed with another target                    | waits          | leaves it      |
 | UNCLEAR   | not listed, and shown neither begun nor ended | waits          | waits          |
 | DONE      | not listed, and a broker shows it as planned  | elects leaders | leaves it      |
-| CANCELLED | was under way; all brokers show old replicas  | leaves it      | restores it    |
+| CANCELLED | was accepted; all brokers show old replicas   | leaves it      | restores it    |
 | ELSEWHERE | all brokers show other replicas or order      | leaves it      | leaves it      |
 | GONE      | the topic was deleted, or created again       | leaves it      | leaves it      |
 | REFUSED   | the brokers, or this run, refuse the row      | leaves it      | leaves it      |
@@ -62,7 +62,8 @@ class Row:
     """One partition that the plan alters.
 
     `unanswered` counts requests that may still be carried out. `known`: this run has seen it under
-    way, or a request was accepted. `shown` is what metadata shows, `flight` what is listed.
+    way, or a request was accepted; `seen`: it was under way. `shown` is what metadata shows,
+    `flight` what is listed.
     `was_done` is set if it was as planned when the run began, and `has_ended` once it was seen so;
     `done_s` is the time of its end in this run. `synced` are the replicas that were in sync when it
     last had a leader, and `led_bytes` the bytes of that leader, None if it did not tell.
@@ -77,6 +78,7 @@ class Row:
     state: RowState = RowState.NOT_BEGUN
     unanswered: int = 0
     known: bool = False
+    seen: bool = False
     text: str = ""
     shown: PartitionState | None = None
     flight: Reassignment | None = None
@@ -271,7 +273,7 @@ def _judge(row: Row, now_s: float) -> None:
     if row.flight is not None:
         row.agreed_since_s = None
         if row.flight.target == row.after:
-            row.state, row.known, row.unanswered = RowState.UNDER_WAY, True, 0
+            row.state, row.known, row.seen, row.unanswered = RowState.UNDER_WAY, True, True, 0
         elif row.state not in ENDED_OTHERWISE:
             row.state = RowState.FOREIGN
         return
@@ -303,7 +305,10 @@ def _conclude(row: Row, alike: Replicas | None) -> None:
         row.end(RowState.ELSEWHERE, what)
     elif row.known and set(alike) == set(row.before):
         back = f"its replicas are {list(alike)}"
-        row.end(RowState.CANCELLED, f"it was cancelled by somebody else, and {back}")
+        # Some services accept a reassignment and do nothing (franz-go's kfake does).
+        ignored = "the brokers accepted the move, and never listed it: they ignored it, or it was "
+        what = "it was cancelled by somebody else" if row.seen else f"{ignored}cancelled at once"
+        row.end(RowState.CANCELLED, f"{what}, and {back}")
     else:
         what = f"it is on brokers {list(alike)}, not {list(row.before)}, since the plan was made"
         row.end(RowState.ELSEWHERE, what)

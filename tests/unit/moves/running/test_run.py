@@ -12,7 +12,7 @@ from reconciler.apply.engine import run_plan
 from reconciler.errors import ClusterError, LockLostError, StalePlanError
 from reconciler.model.cluster import LogDirectory, RateSource, ThrottleSide
 from reconciler.model.moves import MIN_INSYNC, UNLIMITED, Forecast, PlannedDrain
-from reconciler.model.outcomes import OutcomeKind
+from reconciler.model.outcomes import Answer, AnswerKind, OutcomeKind
 from reconciler.moves.running import run as engine
 from reconciler.moves.running import window, writes
 from reconciler.moves.running.run import run_moves
@@ -661,6 +661,20 @@ def test_a_row_that_was_cancelled_by_hand_is_reported() -> None:
     assert "partition 0: it was cancelled by somebody else" in applied.outcomes[0].text
     assert (replicas(play), replicas(play, 1)) == ((1, 2), (2, 4))
     assert play.cluster.violations == []
+
+
+def test_moves_that_brokers_accept_and_ignore_are_not_blamed_on_somebody() -> None:
+    play = make(TWO)
+    accepted = Answer(AnswerKind.ACCEPTED)
+    play.cluster.reassign = lambda rows, **_: dict.fromkeys(rows, accepted)  # type: ignore[method-assign]
+    applied = run(play)
+    assert applied.outcomes[0].kind is OutcomeKind.FAILED
+    text = applied.outcomes[0].text
+    assert (
+        "partition 0: the brokers accepted the move, and never listed it: they ignored it" in text
+    )
+    assert "somebody else" not in text
+    assert end_run(applied).exit_code == 1
 
 
 @pytest.mark.parametrize("row", [(1, 2), (4, 5), (3, 1)], ids=["back", "away", "order"])
