@@ -1,9 +1,9 @@
 """A network that fails: TCP proxies before real brokers, for chosen requests.
 
 It loses a request or its answer, answers with an error code of its own, offers no requests of a
-kind, leaves out the id of the cluster, or has new topics made otherwise than they are asked for. All
-other frames are passed on as they are, but for the brokers' own addresses in answers, which become
-the proxies', so that a client which starts at a proxy stays with them.
+kind, leaves out the id of the cluster, or has new topics made otherwise than they are asked for.
+All other frames are passed on as they are, but for the brokers' own addresses in answers, which
+become the proxies', so that a client which starts at a proxy stays with them.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from answers import (  # noqa: F401 - what tests lose
     drop_assignment,
     drop_configs,
     has_assignment,
-    hide_cluster_id,
     has_replicas,
+    hide_cluster_id,
     limit_versions,
     make_harmless,
     put_error,
