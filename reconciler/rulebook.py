@@ -286,6 +286,7 @@ _DIFF: tuple[Rule, ...] = (
         "gradual-needs-limit",
         "Retention steps need a live limit to start from and a limit to end at.",
     ),
+    Rule("rates-pause", "A plan says how long an apply pauses to keep to the cluster's rates."),
     Rule("gradual-step", "Retention steps that remain for later plans are reported."),
     Rule("deletion-budget", "A plan deletes at most max_deletes topics; the default is none."),
     Rule("deletion-disabled", "Nothing is deleted if the brokers do not delete topics."),
@@ -486,6 +487,7 @@ MUTABLE = (
     "kafka-version-newer",
     "kafka-version-older",
     "not-managed",
+    "rates-pause",
     "service-likely",
     "service-mover",
 )

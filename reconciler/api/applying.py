@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from reconciler.kafka.reader import KafkaReader
     from reconciler.model.plan import Plan
     from reconciler.run.ending import Applied
-    from reconciler.run.events import MovesNoted, MovesWatched, QuotaExceeded, StepAnswered
+    from reconciler.run.events import MovesNoted, MovesWatched, StepAnswered, StepsWait
     from reconciler.run.ports import Lease
     from reconciler.spec.estate import Estate
 
-    Observe = Callable[[StepAnswered | QuotaExceeded | MovesNoted | MovesWatched], None]
+    Observe = Callable[[StepAnswered | StepsWait | MovesNoted | MovesWatched], None]
 
 
 def apply_plan(
@@ -194,7 +194,16 @@ def _prepare(
     from reconciler.kafka.writer import KafkaWriter
 
     writer = KafkaWriter(connection)
-    return partial(run_plan, plan, reader, writer, time, observe, skip_refused=skip_refused)
+    return partial(
+        run_plan,
+        plan,
+        reader,
+        writer,
+        time,
+        observe,
+        skip_refused=skip_refused,
+        rates=connection.entry.rates,
+    )
 
 
 def _make_moves(

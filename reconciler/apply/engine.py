@@ -35,10 +35,11 @@ from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError, ke
 from reconciler.model.cluster import EMPTY
 from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
 from reconciler.model.plan import Plan, PlannedTopic
+from reconciler.model.rates import NO_RATES, Rates, count_due, find_time
 from reconciler.model.steps import Step, Verb, is_deletion, steps_of
 from reconciler.run.checks import find_other_cluster
 from reconciler.run.ending import Applied
-from reconciler.run.events import QuotaExceeded, StepAnswered
+from reconciler.run.events import StepAnswered, StepsWait
 from reconciler.run.ports import Clock, ClusterReader, ClusterWriter, Lease, Unlocked
 from reconciler.side_by_side import run_side_by_side
 from reconciler.units import approximate_duration
@@ -61,17 +62,19 @@ def run_plan(
     reader: ClusterReader,
     writer: ClusterWriter,
     clock: Clock,
-    observe: Callable[[StepAnswered | QuotaExceeded], None] = lambda _: None,
+    observe: Callable[[StepAnswered | StepsWait], None] = lambda _: None,
     *,
     lease: Lease | None = None,
     skip_refused: bool = False,
     patience_s: float = 600.0,
+    rates: Rates = NO_RATES,
 ) -> Applied:
     """Execute the steps of a plan, and nothing else.
 
     `lease` is checked before each request that changes something. `patience_s` bounds the wait for
-    brokers to show what the controller accepted. If a quota is exceeded, the run waits as long as
-    the brokers ask, up to QUOTA_S without a step being done. An interrupt ends the run with a
+    brokers to show what the controller accepted. The run pauses to keep to the `rates`; what was
+    sent before it began does not count. If a quota is exceeded all the same, the run waits as long
+    as the brokers ask, up to QUOTA_S without a step being done. An interrupt ends the run with a
     report of what was done; so does a cluster that no longer answers, and a lease that is lost. One
     more interrupt ends the wait for answers under way, a third the check of sent requests.
     Errors: RefusedPlanError before anything is read; StalePlanError, and ClusterError if the
@@ -81,7 +84,7 @@ def run_plan(
         raise ValueError("a plan of moves; run_moves applies it")
     if refusals := list_refusals(plan, skip_refused=skip_refused):
         raise RefusedPlanError(refusals)
-    run = _Run(plan, reader, writer, clock, observe, lease or Unlocked())
+    run = _Run(plan, reader, writer, clock, observe, lease or Unlocked(), rates)
     run.check_against_cluster()
     try:
         with keep_interrupts():
@@ -106,13 +109,15 @@ class _Run:
     reader: ClusterReader
     writer: ClusterWriter
     clock: Clock
-    observe: Callable[[StepAnswered | QuotaExceeded], None]
+    observe: Callable[[StepAnswered | StepsWait], None]
     lease: Lease
+    rates: Rates
     topics: dict[str, Progress] = field(default_factory=dict)
     already_done: list[str] = field(default_factory=list)
     defaults: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     quota_until_s: float = 0.0
     quota_waited_s: float = 0.0
+    paced: list[tuple[float, int]] = field(default_factory=list)
     stopped: str = ""
     cause: ClusterError | None = None
 
@@ -171,7 +176,10 @@ class _Run:
             if verb is Verb.DELETE:
                 self._hold_back()
             while steps := self._next_steps(verb):
-                self._settle(verb, steps)
+                if self._await_rates(verb, steps) and verb is Verb.DELETE:
+                    self._hold_back_used()  # minutes later, somebody may use one of them
+                else:
+                    self._settle(verb, self._list_due(verb, steps))
 
     def verify(self, patience_s: float) -> None:
         """Wait until every broker's view shows each change."""
@@ -225,16 +233,22 @@ class _Run:
         return Applied(ordered, self.stopped == INTERRUPTED, self.cause)
 
     def _hold_back(self) -> None:
-        """Check deletions a last time, and drop those of topics that are in use.
-
-        All are dropped if any other step failed or is refused.
-        """
-        deletions = {n: t for n, t in self.topics.items() if is_deletion(t.planned)}
+        """Drop all deletions if anything else failed or is refused, else those of topics in use."""
         failed = any(topic.failure for topic in self.topics.values())
         if failed or list_refusals(self.plan):
-            for topic in deletions.values():
-                topic.hold_back(NOT_ALL_DONE)
+            for topic in self.topics.values():
+                if is_deletion(topic.planned):
+                    topic.hold_back(NOT_ALL_DONE)
             return
+        self._hold_back_used()
+
+    def _hold_back_used(self) -> None:
+        """Check the deletions that are left a last time, and drop those of topics in use."""
+        deletions = {
+            name: topic
+            for name, topic in self.topics.items()
+            if is_deletion(topic.planned) and topic.todo and not topic.failure
+        }
         again = self._recheck({name: topic.planned for name, topic in deletions.items()})
         for name, findings in again.in_use.items():
             deletions[name].hold_back(findings[0].what)
@@ -356,6 +370,9 @@ class _Run:
         No request is sent while the brokers ask to wait. Steps that wait for too long fail.
         """
         while steps:
+            if self._await_rates(phase, steps):
+                continue
+            due = self._list_due(phase, steps)
             answered: set[tuple[Verb, str]] = set()
 
             def ask(
@@ -365,19 +382,22 @@ class _Run:
                 if verb in COUNTED and self.clock.monotonic() < self.quota_until_s:
                     return {}
                 told = send(batch)
+                if self.rates.are_limited:
+                    partitions = sum(self._count_partitions(phase, step) for step in batch)
+                    self.paced.append((self.clock.monotonic(), partitions))
                 asked_s = max((answer.wait_s for answer in told.values()), default=0.0)
                 self.quota_until_s = max(self.quota_until_s, self.clock.monotonic() + asked_s)
                 counted = {name: each for name, each in told.items() if each.error != QUOTA}
                 answered.update((verb, name) for name in counted)
                 return counted
 
-            by_verb = ([step for step in steps if step.verb is verb] for verb in Verb)
+            by_verb = ([step for step in due if step.verb is verb] for verb in Verb)
             batches = [batch for alike in by_verb for batch in make_batches(alike)]
             run_side_by_side(ask, batches, IN_FLIGHT, take)
             steps = [step for step in steps if (step.verb, step.topic) not in answered]
             if answered:
                 self.quota_waited_s = 0.0
-            if steps and (refusal := self._await_quota(phase, len(steps))):
+            if len(answered) < len(due) and (refusal := self._await_quota(phase, len(steps))):
                 for step in steps:
                     self.topics[step.topic].failure = refusal
                 return
@@ -398,13 +418,46 @@ class _Run:
             )
             return Answer(AnswerKind.NOT_DONE, QUOTA, text)
         while (seconds := self.quota_until_s - self.clock.monotonic()) > 0:
-            self.observe(QuotaExceeded(phase, seconds, left))
+            self.observe(StepsWait(phase, seconds, left))
             self.clock.sleep(min(seconds, QUOTA_PAUSE_S))
         return None
+
+    def _await_rates(self, phase: str, steps: Sequence[Step]) -> bool:
+        """Wait until the next request keeps to the rates. Returns whether that took any time."""
+        partitions = self._count_partitions(phase, _list_alike(steps)[0])
+        until_s = find_time(self.rates, self.paced, partitions)
+        if until_s <= self.clock.monotonic():
+            return False
+        while (seconds := until_s - self.clock.monotonic()) > 0:
+            self.observe(StepsWait(phase, seconds, len(steps), by_rates=True))
+            self.clock.sleep(min(seconds, QUOTA_PAUSE_S))
+        return True
+
+    def _list_due(self, phase: str, steps: Sequence[Step]) -> Sequence[Step]:
+        """Return the steps to send now: all of them, or those of one request by the rates."""
+        if not self.rates.are_limited:
+            return steps
+        batch = make_batches(_list_alike(steps))[0]
+        partitions = [self._count_partitions(phase, step) for step in batch]
+        now_s = self.clock.monotonic()
+        return batch[: count_due(self.rates, self.paced, partitions, now_s)]
+
+    def _count_partitions(self, phase: str, step: Step) -> int:
+        """Return the partitions of a step that count for a rate: those that come or go."""
+        before = self.topics[step.topic].planned.before
+        if step.verb is not Verb.DELETE or phase == "validate" or before is None:
+            return len(step.placed) if step.verb in COUNTED else 0
+        return len(before.assignment)
 
     def _report(self, phase: str, total: int, answers: Mapping[str, Answer]) -> None:
         for name, answer in answers.items():
             self.observe(StepAnswered(phase, name, total, answer.kind, answer.text))
+
+
+def _list_alike(steps: Sequence[Step]) -> list[Step]:
+    """List the steps of the kind that is sent first."""
+    first = min(steps, key=lambda step: list(Verb).index(step.verb)).verb
+    return [step for step in steps if step.verb is first]
 
 
 def _is_configured(topic: PlannedTopic) -> bool:

@@ -30,11 +30,13 @@ from reconciler.diff.refusals import note_left_alone
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model.cluster import Assignment, ClusterState, TopicSpec
 from reconciler.model.plan import DriftedTopic, Plan, Scope, is_chosen
-from reconciler.model.steps import is_deletion
+from reconciler.model.rates import find_least_s
+from reconciler.model.steps import Verb, is_deletion, steps_of
 from reconciler.placement.weigh import ReplicaWeights, Weigh
 from reconciler.spec.changes import Changes
 from reconciler.spec.entry import ClusterEntry
 from reconciler.spec.rules import PolicyEngine
+from reconciler.units import approximate_duration
 
 Assemble = Callable[[Mapping[str, Assignment] | None], Plan]
 
@@ -42,6 +44,8 @@ SETTINGS = ("capacity", "exclude_brokers", "guards", "placement", "strategy")
 """The settings of a cluster on which the plans of all topics are based."""
 UNSEEN = "sizes-unseen"
 NO_OWNER = "nobody"
+LEAST_PAUSE_S = 10.0
+"""The pauses of an apply that a plan mentions."""
 
 
 def assemble_once(assemble: Assemble) -> Plan:
@@ -125,6 +129,7 @@ def plan_cluster(
                 if note.severity is not Severity.ERROR and concerns(note, plan)
             ),
             *_warn_of_strange_cluster(entry, plan),
+            *note_rates(entry, plan),
             *note_unregistered(entry, state),
             *note_internal_topics(entry, state),
             *note_failed_directories(entry, state),
@@ -253,6 +258,29 @@ def note_settings(changes: Changes, entry: ClusterEntry) -> Iterator[Finding]:
             "other open requests are planned with the earlier values"
         )
         yield Finding("settings-changed", what, where=entry.location, severity=Severity.NOTE)
+
+
+def note_rates(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:
+    """Return a note if an apply pauses for long to keep to the rates of the cluster."""
+    sizes: dict[Verb, list[int]] = defaultdict(list)
+    for topic in plan.topics:
+        for step in steps_of(topic):
+            gone = topic.before if step.verb is Verb.DELETE else None
+            sizes[step.verb].append(len(gone.assignment) if gone else len(step.placed))
+    # As apply sends them: a deletion is not asked about before it is made.
+    made = [sizes[verb] for verb in Verb]
+    asked = [sizes[verb] for verb in Verb if verb is not Verb.DELETE]
+    least_s = find_least_s(entry.rates, [*asked, *made])
+    if least_s >= LEAST_PAUSE_S:
+        rates = entry.rates
+        kept = rates.partitions.describe("partitions") if rates.partitions else ""
+        if rates.requests is not None:
+            kept += (" and " if kept else "") + rates.requests.describe("requests")
+        what = f"apply keeps to at most {kept} on {entry.name}: it takes about "
+        what += f"{approximate_duration(least_s)} at least"
+        if rates.partitions is not None:
+            what += ", as partitions count when they are asked about and when they are made"
+        yield Finding("rates-pause", what, "", entry.where("rates"), Severity.NOTE)
 
 
 def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from reconciler.api.records import RunRecord
     from reconciler.model.outcomes import Outcome
     from reconciler.run.ending import Ending
-    from reconciler.run.events import MovesNoted, MovesWatched, QuotaExceeded, StepAnswered
+    from reconciler.run.events import MovesNoted, MovesWatched, StepAnswered, StepsWait
 
 
 EVERY_S = 60.0
 """The time between two lines about the progress of moves."""
-QUOTA_EVERY_S = 30.0
-"""The time between two lines about waits for a quota."""
+WAIT_EVERY_S = 30.0
+"""The time between two lines about waits for a quota, or to keep to rates."""
 
 
 def describe_progress(watched: MovesWatched) -> str:
@@ -66,7 +66,7 @@ class Journal:
         self._moves = False
         self._shown = False
         self._watched_s: float | None = None
-        self._quota_s: float | None = None
+        self._wait_s: float | None = None
 
     def __enter__(self) -> Self:
         if self._path is not None:
@@ -108,17 +108,17 @@ class Journal:
         self._exits.callback(show_cursor)
         self._bars = self._exits.enter_context(bars)
 
-    def observe(self, event: StepAnswered | QuotaExceeded | MovesNoted | MovesWatched) -> None:
+    def observe(self, event: StepAnswered | StepsWait | MovesNoted | MovesWatched) -> None:
         """Write one step's answer, and move the bar of its phase; or say what moves do."""
-        from reconciler.run.events import MovesNoted, MovesWatched, QuotaExceeded
+        from reconciler.run.events import MovesNoted, MovesWatched, StepsWait
 
         if isinstance(event, MovesNoted):
             self._note("moves", event)
             self._moves = True
             place = f"{event.topic} partition {event.partition}: " if event.topic else ""
             self._say(f"{event.kind}: {place}{event.text}")
-        elif isinstance(event, QuotaExceeded):
-            self._tell_quota(event)
+        elif isinstance(event, StepsWait):
+            self._tell_wait(event)
         elif isinstance(event, MovesWatched):
             self._watch(event)
         else:
@@ -147,17 +147,20 @@ class Journal:
         elif self._shown:
             print_note(text)
 
-    def _tell_quota(self, quota: QuotaExceeded) -> None:
-        """Print and write the first wait for a quota, and one each half minute."""
+    def _tell_wait(self, wait: StepsWait) -> None:
+        """Print and write the first wait of steps, and one each half minute."""
         now_s = time.monotonic()
-        if self._quota_s is not None and now_s - self._quota_s < QUOTA_EVERY_S:
+        if self._wait_s is not None and now_s - self._wait_s < WAIT_EVERY_S:
             return
-        self._quota_s = now_s
-        self._note("quota", quota)
-        self._say(
-            f"the account exceeded controller_mutation_rate: {count(quota.left, 'step')} left, "
-            f"waiting {approximate_duration(max(1, quota.seconds))} as the brokers ask"
-        )
+        self._wait_s = now_s
+        self._note("rates" if wait.by_rates else "quota", wait)
+        left = f"{count(wait.left, 'step')} left"
+        waiting = f"waiting {approximate_duration(max(1, wait.seconds))}"
+        if wait.by_rates:
+            self._say(f"keeping to the rates of the cluster: {left}, {waiting}")
+        else:
+            what = "the account exceeded controller_mutation_rate"
+            self._say(f"{what}: {left}, {waiting} as the brokers ask")
 
     def _watch(self, watched: MovesWatched) -> None:
         """Move the bar of the partitions; write and print a line each minute."""
@@ -188,7 +191,7 @@ class Journal:
         self._write(self._record.end(ending))
 
     def _note(
-        self, kind: str, noted: StepAnswered | QuotaExceeded | Outcome | MovesNoted | MovesWatched
+        self, kind: str, noted: StepAnswered | StepsWait | Outcome | MovesNoted | MovesWatched
     ) -> None:
         if self._file is not None:
             self._write({"at": datetime.now(UTC).isoformat(), "type": kind, **asdict(noted)})

@@ -20,12 +20,16 @@ class StepAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaExceeded:
-    """Progress: `left` steps of a phase wait, as a quota of the brokers asks for (KIP-599)."""
+class StepsWait:
+    """Progress: `left` steps of a phase wait, as a quota of the brokers asks for (KIP-599).
+
+    Or, with `by_rates`, before any quota is exceeded: the run keeps to the rates of the cluster.
+    """
 
     phase: str
     seconds: float
     left: int
+    by_rates: bool = False
 
 
 class MovesNote(StrEnum):

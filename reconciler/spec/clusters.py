@@ -9,6 +9,7 @@ from types import MappingProxyType
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model.cluster import Guards
 from reconciler.model.moves import LoadAim
+from reconciler.model.rates import Rates
 from reconciler.policy.policy import Baseline, Bounds, lay_policy
 from reconciler.spec.baseline import WrittenExemption
 from reconciler.spec.client_authentication import note_unfollowed
@@ -93,6 +94,10 @@ def list_entries(
             balance=LoadAim(form.balance.by, form.balance.within),
             moves=make_move_policy(
                 form.moves, unthrottled=bool(SERVICES[form.service].no_throttle)
+            ),
+            rates=Rates(
+                form.rates.requests or SERVICES[form.service].rates.requests,
+                form.rates.partitions or SERVICES[form.service].rates.partitions,
             ),
             policy=lay_policy(policy, make_policy(form.policy)),
             service=form.service,

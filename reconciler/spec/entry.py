@@ -10,6 +10,7 @@ from types import MappingProxyType
 from reconciler.errors import Finding, Location
 from reconciler.model.cluster import Guards
 from reconciler.model.moves import LoadAim, MovePolicy
+from reconciler.model.rates import NO_RATES, Rates
 from reconciler.policy.policy import Policy
 from reconciler.spec.configs import Catalogue, choose_catalogue
 from reconciler.spec.services import APACHE, SERVICES, Placement
@@ -31,8 +32,9 @@ class ClusterEntry:
     merged over the policy of the estate. `known_configs` holds the only configs that a managed
     service knows; None means all configs of Kafka. `keeps_defaults` is false if the service drops
     an override that equals its default. `balance` is what a rebalance aims at. `moves` says which
-    replicas may move, and how fast; None means none. `service` is who runs the brokers, a name of
-    `SERVICES`. `drain_brokers` are to hold no replica; they are among `exclude_brokers`.
+    replicas may move, and how fast; None means none. `rates` are those that apply keeps to.
+    `service` is who runs the brokers, a name of `SERVICES`. `drain_brokers` are to hold no replica;
+    they are among `exclude_brokers`.
     `internal_replication_factor` is the least number of replicas of the topics internal to Kafka;
     None leaves them as they are. `mute` holds the rules whose notes a plan leaves out. `fields`
     holds the locations of its keys by dotted path ("guards.max_changed"). `notes` say which checks
@@ -58,6 +60,7 @@ class ClusterEntry:
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     balance: LoadAim = field(default_factory=LoadAim)
     moves: MovePolicy | None = None
+    rates: Rates = NO_RATES
     policy: Policy = field(default_factory=Policy)
     service: str = APACHE
     known_configs: frozenset[str] | None = None

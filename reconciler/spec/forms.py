@@ -11,6 +11,7 @@ from types import MappingProxyType
 from reconciler.errors import Severity
 from reconciler.model.cluster import Assignment
 from reconciler.model.moves import LoadKind, MoveKind, MovePolicy
+from reconciler.model.rates import Rate
 from reconciler.policy.patterns import NamePattern
 from reconciler.policy.policy import Bounds, Policy, PolicyRule, Subject
 from reconciler.spec import keys, policy_keys
@@ -386,6 +387,21 @@ class MovesForm:
     )
 
 
+@form
+class RatesForm:
+    """The rates at which a cluster takes changes of topics: apply pauses to keep to them."""
+
+    requests: Rate | None = key(
+        keys.COUNT_RATE,
+        "Requests of an apply in any such time, such as 2/s. Default: by service, else any.",
+    )
+    partitions: Rate | None = key(
+        keys.COUNT_RATE,
+        "Partitions that an apply asks about, creates or deletes in any such time, such as "
+        "250/5min. Default: by service, else any.",
+    )
+
+
 def make_move_policy(read: MovesForm | None, *, unthrottled: bool = False) -> MovePolicy | None:
     """Make the policy of moves from a form without errors. None: nothing may move."""
     if read is None:
@@ -445,6 +461,9 @@ class ClusterForm:
     balance: BalanceForm = table(BalanceForm, "What a rebalance aims at.")
     moves: MovesForm | None = table_or_none(
         MovesForm, "Moves of existing replicas that are allowed, and how fast. Default: none."
+    )
+    rates: RatesForm = table(
+        RatesForm, "Rates at which the cluster takes changes: apply pauses to keep to them."
     )
     policy: PolicyForm = table(
         PolicyForm, "Limits for the topics of this cluster; they refine the estate's policy."

@@ -10,6 +10,7 @@ from functools import partial
 
 from reconciler.model.cluster import INTERNAL_TOPICS
 from reconciler.model.moves import LoadKind, MoveKind
+from reconciler.model.rates import Rate
 from reconciler.rulebook import MUTABLE, RULES
 from reconciler.spec import fields
 from reconciler.spec.acknowledgements import build_schema, read_acknowledged
@@ -44,7 +45,9 @@ from reconciler.spec.values import (
     show,
 )
 from reconciler.units import (
+    DAY,
     DURATION,
+    SECOND,
     SIZE,
     Scale,
     UnitError,
@@ -344,6 +347,31 @@ RATE = Kind(
     _read_rate,
     {"anyOf": [{"const": UNLIMITED}, SIZE_BYTES.schema]},
     f"size such as `30MiB`, or `{UNLIMITED}`",
+)
+
+
+def _read_count_rate(value: YamlValue, name: str) -> Rate:
+    """Read a rate of things that are counted, written as `250/5min`."""
+    way_out = f"write {name}: 250/5min"
+    fields.require_value(value, name)
+    if not isinstance(value, YamlText):
+        raise fields.refuse_form(value, name, "a rate", way_out)
+    found = _COUNT_RATE.fullmatch(value)
+    window_ms = int(found[2] or 1) * DURATION.units[found[3]] if found else 0
+    if found is None or not window_ms:
+        what = f"{name} {quote(value)} is not a number of things in some time"
+        raise field_error("value-form", value.where, what, way_out)
+    if window_ms > DAY:
+        what = f"{name} {quote(value)} is a rate over more than a day"
+        raise field_error("value-range", value.where, what, "write one over 1d or less")
+    return Rate(int(found[1]), window_ms / SECOND)
+
+
+_COUNT_RATE = re.compile(f"([1-9][0-9]{{0,8}})/([0-9]{{1,8}})?({'|'.join(DURATION.units)})")
+COUNT_RATE = Kind(
+    _read_count_rate,
+    {"type": "string", "pattern": f"^{_COUNT_RATE.pattern}$"},
+    "number and time such as `250/5min` or `2/s`",
 )
 
 

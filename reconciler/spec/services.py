@@ -16,6 +16,7 @@ from types import MappingProxyType
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model.cluster import TopicSpec
 from reconciler.model.moves import MovePolicy
+from reconciler.model.rates import NO_RATES, Rate, Rates
 from reconciler.units import describe_value
 
 APACHE = "apache"
@@ -49,6 +50,7 @@ class Service:
     configs that have one value there, `refused` values that a config does not take, `most` the
     greatest value of a config.
     `placement`: with BROKER, the service places replicas itself, and moves none on request.
+    `rates` are those at which it takes changes, and what a page states without a number has none.
     `mover` says who else moves replicas there, and when. `mover_off` is the condition under which
     it does not, if moves of others are refused or undone without it: clusters.yaml has to state it.
     `no_throttle` says what limits copies there instead of the throttles of Kafka; empty if brokers
@@ -65,6 +67,7 @@ class Service:
     fixed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     refused: Mapping[str, frozenset[str]] = field(default_factory=lambda: _NOTHING)
     most: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    rates: Rates = NO_RATES
     placement: Placement = Placement.RECONCILER
     mover: str = ""
     mover_off: str = ""
@@ -167,6 +170,7 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
             "Amazon MSK Serverless",
             configs=_SERVERLESS,
             most=MappingProxyType({"max.message.bytes": 8 << 20}),
+            rates=Rates(requests=Rate(2, 1), partitions=Rate(250, 300)),
             placement=Placement.BROKER,
             hosts=("*.kafka-serverless.*.amazonaws.com*",),
         ),

@@ -17,7 +17,7 @@ from reconciler.diff.guards import list_refusals
 from reconciler.model.cluster import Guards
 from reconciler.model.plan import Plan
 from reconciler.model.steps import CreateTopic
-from reconciler.run.events import QuotaExceeded, StepAnswered
+from reconciler.run.events import StepAnswered, StepsWait
 from reconciler.sandbox.cluster import Cluster, start_cluster
 
 pytestmark = pytest.mark.cluster
@@ -65,8 +65,8 @@ class Watched:
     def __init__(self) -> None:
         self.waits: dict[str, float] = {}
 
-    def observe(self, event: StepAnswered | QuotaExceeded) -> None:
-        if isinstance(event, QuotaExceeded):
+    def observe(self, event: StepAnswered | StepsWait) -> None:
+        if isinstance(event, StepsWait):
             longest = max(self.waits.get(event.phase, 0.0), event.seconds)
             self.waits[event.phase] = longest
 

@@ -486,6 +486,7 @@ HAS_NO_EDIT = {
         "policy-baseline",
         "policy-baseline-reason",
         "policy-baseline-stale",
+        "rates-pause",
         "service-likely",
         "service-mover",
         "tiered-storage-unknown",

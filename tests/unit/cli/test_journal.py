@@ -25,7 +25,7 @@ from reconciler.errors import (
 from reconciler.model.outcomes import AnswerKind, Outcome, OutcomeKind
 from reconciler.model.plan import Commit
 from reconciler.run.ending import Applied, end_run
-from reconciler.run.events import StepAnswered
+from reconciler.run.events import StepAnswered, StepsWait
 
 LOST, ACCEPTED = AnswerKind.LOST, AnswerKind.ACCEPTED
 PLAN = plan([spec(partitions=3, replication_factor=1)], cluster())
@@ -171,3 +171,18 @@ def test_what_is_not_as_planned_is_never_left_out(tmp_path: Path) -> None:
     assert last["outcomes"] == {"done": 1_500, "failed": 1}
     assert (len(last["topics"]), last["topics_left_out"]) == (1_000, 501)  # type: ignore[arg-type]
     assert "t9999" in last["topics"]  # type: ignore[operator]
+
+
+def test_a_pause_that_keeps_to_rates_is_said_and_written_once_in_half_a_minute(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal(path, RECORD) as journal:
+        journal.show_progress()
+        for seconds in (280, 270):
+            journal.observe(StepsWait("create", seconds, 12, by_rates=True))
+    said = "keeping to the rates of the cluster: 12 steps left, waiting 5 min\n"
+    assert capsys.readouterr().err == said
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    (noted,) = (line for line in lines if line["type"] == "rates")
+    assert (noted["phase"], noted["seconds"], noted["left"]) == ("create", 280, 12)

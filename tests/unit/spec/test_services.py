@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from reconciler.errors import SpecError
+from reconciler.model.rates import Rate, Rates
 from reconciler.spec.estate import Estate, parse_estate
 from reconciler.spec.services import APACHE, SERVICES, suggest_service
 
@@ -245,6 +246,26 @@ def test_what_a_service_sets_on_every_topic_is_in_every_spec(
     assert estate.inherit("it", None, estate.clusters["it"].catalogue).config == expected
     for key in expected:
         assert spec.where(f"config.{key}") == estate.clusters["it"].where("service")
+
+
+def test_rates_are_those_of_the_service_unless_they_are_written() -> None:
+    """Serverless: "Maximum rate of partition creation and deletion", "of topic management APIs".
+
+    docs.aws.amazon.com/msk/latest/developerguide/limits.html, 2026-11. Confluent Cloud limits them
+    as well, and states no number: nothing is paced by a guess.
+    """
+    per_s, per_5min = Rate(2, 1), Rate(250, 300)
+    for settings, rates in (
+        ("service: msk-serverless", Rates(per_s, per_5min)),
+        ("service: msk-serverless, rates: {partitions: 500/5 min}", None),
+        ("service: msk-serverless, rates: {partitions: 500/5min}", Rates(per_s, Rate(500, 300))),
+        ("rates: {requests: 1/500ms}", Rates(requests=Rate(1, 0.5))),
+        ("service: confluent-cloud", Rates()),
+    ):
+        if rates is None:
+            assert list_rules(settings) == ("value-form",)
+        else:
+            assert load(settings).clusters["it"].rates == rates
 
 
 def test_a_finding_is_said_once_for_all_clusters_of_a_service() -> None:
