@@ -211,6 +211,7 @@ _DIFF: tuple[Rule, ...] = (
     Rule(
         "partitions-never-shrink", "Kafka cannot remove partitions, and topics are never recreated."
     ),
+    Rule("service-create-only", "No config changes that the service sets only at creation."),
     Rule(
         "replication-stays",
         "A replication factor changes only if the cluster allows moves for replication.",

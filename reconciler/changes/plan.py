@@ -26,7 +26,7 @@ from reconciler.diff.notes import (
     note_scope,
     note_unregistered,
 )
-from reconciler.diff.refusals import note_left_alone
+from reconciler.diff.refusals import note_left_alone, refuse_only_at_create
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model.cluster import Assignment, ClusterState, TopicSpec
 from reconciler.model.plan import DriftedTopic, Plan, Scope, is_chosen
@@ -181,7 +181,15 @@ def _diff(
         entry.placement,
         entry.service,
     )
-    return judge_changes(diffs, state, engine.judge)
+    return judge_changes([_refuse_by_service(each, entry) for each in diffs], state, engine.judge)
+
+
+def _refuse_by_service(diff: TopicDiff, entry: ClusterEntry) -> TopicDiff:
+    """Refuse what the service of a cluster does not let an existing topic change."""
+    if diff.state is None:
+        return diff
+    refused = refuse_only_at_create(diff.spec, diff.changes, entry.service)
+    return replace(diff, refusals=(*diff.refusals, *refused))
 
 
 def list_drift(

@@ -10,7 +10,8 @@ from reconciler.diff.moving import PLAN_MOVES
 from reconciler.errors import Finding, Severity
 from reconciler.model.cluster import TopicSpec, TopicState
 from reconciler.spec.configs import Catalogue
-from reconciler.units import count
+from reconciler.spec.services import SERVICES
+from reconciler.units import count, describe_value
 
 Allows = Callable[[TopicSpec], bool]
 Edit = tuple[str, TopicSpec]
@@ -117,6 +118,24 @@ def refuse_change(
             join_ways(back, allow),
             where,
         )
+
+
+def refuse_only_at_create(
+    spec: TopicSpec, changes: Iterable[FieldChange], service: str
+) -> Iterator[Finding]:
+    """Refuse changes of configs that a service sets only when it creates a topic."""
+    for change in changes:
+        key = change.path.removeprefix("config.")
+        if key in SERVICES[service].only_at_create:
+            now, then = (
+                "not set" if value is None else describe_value(key, str(value))
+                for value in (change.found, change.desired)
+            )
+            what = f"{key} {now} → {then}: {SERVICES[service].title} sets it only when it creates "
+            back = f"write config: {{{key}: {'null' if change.found is None else change.found}}}"
+            another = "create a new topic and move its producers and consumers"
+            where = spec.where(change.path)
+            yield Finding("service-create-only", f"{what}a topic", join_ways(back, another), where)
 
 
 def _put_back(spec: TopicSpec, state: TopicState, change: FieldChange, allows: Allows) -> str:

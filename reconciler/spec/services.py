@@ -50,6 +50,7 @@ class Service:
     configs that have one value there, `refused` values that a config does not take, `most` the
     greatest value of a config.
     `placement`: with BROKER, the service places replicas itself, and moves none on request.
+    `only_at_create` has configs that can be set when a topic is created, and not changed later.
     `rates` are those at which it takes changes, and what a page states without a number has none.
     `mover` says who else moves replicas there, and when. `mover_off` is the condition under which
     it does not, if moves of others are refused or undone without it: clusters.yaml has to state it.
@@ -67,6 +68,7 @@ class Service:
     fixed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     refused: Mapping[str, frozenset[str]] = field(default_factory=lambda: _NOTHING)
     most: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    only_at_create: frozenset[str] = frozenset()
     rates: Rates = NO_RATES
     placement: Placement = Placement.RECONCILER
     mover: str = ""
@@ -170,6 +172,7 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
             "Amazon MSK Serverless",
             configs=_SERVERLESS,
             most=MappingProxyType({"max.message.bytes": 8 << 20}),
+            only_at_create=frozenset({"cleanup.policy"}),
             rates=Rates(requests=Rate(2, 1), partitions=Rate(250, 300)),
             placement=Placement.BROKER,
             hosts=("*.kafka-serverless.*.amazonaws.com*",),

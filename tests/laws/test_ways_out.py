@@ -398,6 +398,14 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
             {"defaults": {"config": {"segment.ms": "1h"}}, **service("msk-express")},
         ),
     ),
+    "service-create-only": (
+        World(
+            (spec(config={"cleanup.policy": "compact"}),),
+            service("msk-serverless"),
+            live(cleanup_policy="delete"),
+        ),
+        World((spec(config={"cleanup.policy": "compact"}),), service("msk-serverless"), live()),
+    ),
     "service-replication": (
         World((spec(partitions=1, replication_factor=2),), service("automq")),
         World((spec(partitions=1),), {"defaults": {"replication_factor": 2}, **service("automq")}),

@@ -240,6 +240,7 @@ EDITS: Mapping[str, Edit] = {
     r"write overrides: (\{.*\})": lambda w, _, keys: lay_over(w.spec, f"overrides: {keys}"),
     r"write clusters: (\{.*\})": lambda w, _, keys: lay_over(w.clusters, f"clusters: {keys}"),
     rf"put (\d+) back{ALONG}": put_back,
+    r"write config: (\{.*\})": lambda w, _, keys: lay_over(w.spec, f"config: {keys}"),
     rf"use at (?:most|least) (\w+)(, for {MIN_INSYNC} as well|, with {MIN_INSYNC} \d+"
     r"|, and as many replicas)?": use_limit,
     rf"keep {MIN_INSYNC} (\d+) until then": lambda w, _, value: w.set(MIN_INSYNC, int(value)),
