@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reconciler.model.rates import NO_RATES, Rate, Rates, count_due, find_least_s, find_time
 
 rates = st.builds(Rate, most=st.integers(1, 12), window_s=st.integers(1, 9))
 steps = st.lists(st.integers(0, 15), min_size=1, max_size=12)
+phases = st.lists(steps, min_size=1, max_size=4)
 latencies = st.lists(st.integers(0, 5), min_size=1, max_size=5)
 
-Request = tuple[float, float, Sequence[int]]
-"""When it was sent, when it was answered, and the partitions of each of its steps."""
+Request = tuple[float, float, Sequence[int], int]
+"""When it was sent, when it was answered, the partitions of each of its steps, and of the step that
+follows in its phase; 0 for none."""
 
 
-def send_all(limits: Rates, left: Sequence[int], latencies: Sequence[int]) -> list[Request]:
-    """Send steps as a run does, with answers that take some time."""
+def send_all(
+    limits: Rates, phases: Sequence[Sequence[int]], latencies: Sequence[int]
+) -> list[Request]:
+    """Send the steps of each phase as a run does, with answers that take some time.
+
+    A phase begins while the last request of the one before it may still count.
+    """
     sent: list[tuple[float, int]] = []
     requests: list[Request] = []
     now_s = 0.0
-    while left:
-        now_s = max(now_s, find_time(limits, sent, left[0]))
-        due = count_due(limits, sent, left, now_s)
-        answered_s = now_s + latencies[len(requests) % len(latencies)]
-        requests.append((now_s, answered_s, left[:due]))
-        sent.append((answered_s, sum(left[:due])))
-        now_s, left = answered_s, left[due:]
+    for steps in phases:
+        left = steps
+        while left:
+            now_s = max(now_s, find_time(limits, sent, left[0]))
+            due = count_due(limits, sent, left, now_s)
+            answered_s = now_s + latencies[len(requests) % len(latencies)]
+            following = left[due] if due < len(left) else 0
+            requests.append((now_s, answered_s, left[:due], following))
+            sent.append((answered_s, sum(left[:due])))
+            now_s, left = answered_s, left[due:]
     return requests
 
 
@@ -48,15 +58,17 @@ def breaks(rate: Rate, amounts: Sequence[tuple[float, int]], at_s: float, *steps
     return sum(steps) > 0 and inside + sum(steps) > rate.most
 
 
-@given(partitions=rates, requests=rates, left=steps, latencies=latencies)
+@given(partitions=rates, requests=rates, parts=phases, latencies=latencies)
+# When the 8 is sent, the 6 no longer counts, and the 3 still does, for one second.
+@example(Rate(12, 9), Rate(9, 1), [[6], [3], [8, 2]], [1])
 def test_no_window_has_more_than_a_rate_and_no_request_is_later_or_smaller_than_it_must_be(
-    partitions: Rate, requests: Rate, left: list[int], latencies: list[int]
+    partitions: Rate, requests: Rate, parts: list[list[int]], latencies: list[int]
 ) -> None:
-    made = send_all(Rates(requests, partitions), left, latencies)
-    assert [step for _, _, taken in made for step in taken] == left
+    made = send_all(Rates(requests, partitions), parts, latencies)
+    assert [step for _, _, taken, _ in made for step in taken] == [*chain(*parts)]
     free_s = 0.0
-    for number, (sent_s, answered_s, taken) in enumerate(made):
-        amounts = [(at_s, sum(each)) for _, at_s, each in made[:number]]
+    for number, (sent_s, answered_s, taken, following) in enumerate(made):
+        amounts = [(at_s, sum(each)) for _, at_s, each, _ in made[:number]]
         ones = [(at_s, 1) for at_s, _ in amounts]
         assert not breaks(partitions, amounts, sent_s, *taken)
         assert not breaks(requests, ones, sent_s, 1)
@@ -64,22 +76,21 @@ def test_no_window_has_more_than_a_rate_and_no_request_is_later_or_smaller_than_
             early_s = sent_s - 1e-6
             too_early = breaks(requests, ones, early_s, 1)
             assert too_early or breaks(partitions, amounts, early_s, taken[0])
-        following = made[number + 1][2][0] if number + 1 < len(made) else 0
         # One step more would have been too much; one of more than the entire rate goes alone.
         if 0 < following <= partitions.most and sum(taken) <= partitions.most:
             assert breaks(partitions, amounts, sent_s, *taken, following)
         free_s = answered_s
 
 
-@given(partitions=rates, left=steps)
+@given(partitions=rates, parts=phases)
 def test_a_plan_says_no_more_time_than_an_apply_takes_whose_answers_come_at_once(
-    partitions: Rate, left: list[int]
+    partitions: Rate, parts: list[list[int]]
 ) -> None:
     limits = Rates(partitions=partitions)
-    made = send_all(limits, left, [0])
-    assert find_least_s(limits, [left]) == made[-1][0]
-    slow = send_all(limits, left, [3])
-    assert find_least_s(limits, [left]) <= slow[-1][0]
+    made = send_all(limits, parts, [0])
+    assert find_least_s(limits, parts) == made[-1][0]
+    slow = send_all(limits, parts, [3])
+    assert find_least_s(limits, parts) <= slow[-1][0]
     assert all(earlier[1] <= later[0] for earlier, later in pairwise(slow))
 
 
