@@ -144,8 +144,8 @@ def _write_partitions(
         columns["moving"] += [number in topic.reassigning for number in range(count)]
         columns["in_sync"] += topic.in_sync or [None] * count
         columns["leader"] += topic.leaders or [None] * count
-        for name in _AMOUNTS:
-            known = getattr(topic, name)
+        for field, name in _AMOUNTS.items():
+            known = getattr(topic, field)
             columns[name] += [None if each < 0 else each for each in known] or [None] * count
         moving = flights.get(topic.name)
         columns["reassignment"] += map(moving.get, range(count)) if moving else [None] * count
@@ -254,18 +254,20 @@ def _read_partitions(partitions: pa.Table) -> Iterator[tuple[str, dict[str, Any]
         yield names.dictionary[n].as_py(), columns
 
 
+_AMOUNTS = {"size_bytes": "size_bytes", "write_bytes_per_s": "rate_bytes_per_s"}
+"""The fields of TopicState of which some partitions may be unknown, -1 there, and their columns.
+
+Unknown is null in a row.
+"""
+
+
 _OF_PARTITIONS = {
     "assignment": "replicas",
     "in_sync": "in_sync",
     "leaders": "leader",
-    "size_bytes": "size_bytes",
-    "rate_bytes_per_s": "rate_bytes_per_s",
+    **_AMOUNTS,
 }
 """The fields of TopicState that have a value per partition, and their columns."""
-
-
-_AMOUNTS = ("size_bytes", "rate_bytes_per_s")
-"""The fields of TopicState of which some partitions may be unknown: -1 there, null in a row."""
 
 
 def _read_known(table: pa.Table, name: str) -> Callable[[int, int], tuple[Any, ...]]:
@@ -274,7 +276,7 @@ def _read_known(table: pa.Table, name: str) -> Callable[[int, int], tuple[Any, .
     An unknown amount is -1; an unknown value of another column empties its range.
     """
     column = table[name].combine_chunks()
-    if name in _AMOUNTS:
+    if name in _AMOUNTS.values():
         amounts = tuple(pc.fill_null(column, -1).to_pylist())
         nothing = np.concatenate([[0], np.cumsum(column.is_valid().to_numpy(zero_copy_only=False))])
         return lambda start, end: amounts[start:end] if nothing[end] > nothing[start] else ()

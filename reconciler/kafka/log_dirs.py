@@ -89,7 +89,7 @@ def read_sizes(
         topics[name] = replace(
             topic,
             size_bytes=_list_known(sizes),
-            rate_bytes_per_s=_list_known(_measure_rates(topic, found)),
+            write_bytes_per_s=_list_known(_measure_rates(topic, found)),
         )
     directories = {broker: held.directories for broker, held in sorted(found.held.items())}
     return replace(

@@ -201,7 +201,7 @@ class TopicState:
     key that the brokers do not know: they do not return its value. `assignment` holds the target
     replicas of each partition: during a reassignment it excludes the replicas to be removed, which
     metadata still lists. `in_sync` holds the in-sync replicas, `leaders` the current leader (-1 for
-    none), `size_bytes`, `rate_bytes_per_s` (what producers write) and `read_bytes_per_s` (what
+    none), `size_bytes`, `write_bytes_per_s` (what producers write) and `read_bytes_per_s` (what
     consumers read) a number (-1 if unknown), each per partition; each is empty if unknown.
     `disputed` holds the overrides on which the brokers disagree, with the value from each broker,
     None for not set; `config` omits these overrides.
@@ -215,7 +215,7 @@ class TopicState:
     reassigning: frozenset[int] = frozenset()
     internal: bool = False
     size_bytes: tuple[int, ...] = ()
-    rate_bytes_per_s: tuple[int, ...] = ()
+    write_bytes_per_s: tuple[int, ...] = ()
     read_bytes_per_s: tuple[int, ...] = ()
     leaders: tuple[int, ...] = ()
     disputed: Mapping[str, Mapping[int, str | None]] = field(

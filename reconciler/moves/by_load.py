@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FIELDS: Mapping[LoadKind, str] = {
     LoadKind.DISK: "size_bytes",
-    LoadKind.WRITE: "rate_bytes_per_s",
+    LoadKind.WRITE: "write_bytes_per_s",
     LoadKind.READ: "read_bytes_per_s",
 }
 """Where a topic has the amounts of a kind."""

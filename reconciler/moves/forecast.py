@@ -129,7 +129,7 @@ def _list_sizes(live: TopicState | None) -> tuple[int, ...]:
 
 def _list_rates(live: TopicState) -> tuple[int, ...]:
     """Return the write rate of each partition: an unknown one as the topic's fastest, else -1."""
-    known = live.rate_bytes_per_s or (-1,) * len(live.assignment)
+    known = live.write_bytes_per_s or (-1,) * len(live.assignment)
     fastest = max(known, default=-1)
     return tuple(fastest if rate < 0 else rate for rate in known)
 

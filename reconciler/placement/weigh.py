@@ -26,7 +26,7 @@ Weigh = Literal["count", "size", "rate"]
 _UNITS = {"count": 1, "size": 2**20, "rate": 2**10}
 """MiB, and KiB per second, so that weights are small integers."""
 
-_FIELDS = {"size": "size_bytes", "rate": "rate_bytes_per_s"}
+_FIELDS = {"size": "size_bytes", "rate": "write_bytes_per_s"}
 
 
 def name_estimates(by: str, unknown: int) -> str:

@@ -203,7 +203,7 @@ def _check_topic(topic: TopicEntry) -> Iterator[Mistake]:
         if len(set(row)) < len(row):
             what = f"a broker is listed twice in {list(row)}"
             yield ("partitions", partition), what, "a broker holds one replica of a partition"
-    for key in ("in_sync", "size_bytes", "rate_bytes_per_s", "read_bytes_per_s"):
+    for key in ("in_sync", "size_bytes", "write_bytes_per_s", "read_bytes_per_s"):
         entries = getattr(topic, key)
         if entries and len(entries) != count:
             what = f"{len(entries)} entries for {count} partitions"

@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field, PlainSerializer, StrictBool, StrictInt, StrictStr
+from pydantic import (
+    AliasChoices,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
 
 from reconciler.errors import Finding
 from reconciler.model.cluster import INTERNAL_TOPICS, Broker, ClusterState, LogDirectory, TopicState
@@ -69,7 +77,7 @@ class TopicEntry(_Entry):
 
     `config` holds overrides only; null is the value of a key that the brokers do not know.
     `reassigning` names the partitions under reassignment, whose rows are their targets.
-    `size_bytes`, `rate_bytes_per_s` and `read_bytes_per_s` hold one number per partition: the
+    `size_bytes`, `write_bytes_per_s` and `read_bytes_per_s` hold one number per partition: the
     stored bytes, the rate of producers, and that of consumers.
     """
 
@@ -85,7 +93,12 @@ class TopicEntry(_Entry):
     ] = ()
     internal: Annotated[StrictBool, OMIT_EMPTY] = False
     size_bytes: Annotated[tuple[Amount, ...], OMIT_EMPTY] = ()
-    rate_bytes_per_s: Annotated[tuple[Amount, ...], OMIT_EMPTY] = ()
+    # `rate_bytes_per_s` was its name before there were rates of reads.
+    write_bytes_per_s: Annotated[
+        tuple[Amount, ...],
+        OMIT_EMPTY,
+        Field(validation_alias=AliasChoices("write_bytes_per_s", "rate_bytes_per_s")),
+    ] = ()
     read_bytes_per_s: Annotated[tuple[Amount, ...], OMIT_EMPTY] = ()
 
     @classmethod
@@ -93,7 +106,7 @@ class TopicEntry(_Entry):
         """Return the entry of a topic, with its config in order."""
         config = dict(sorted(value.config.items()))
         # The format has a number for every partition, so a topic with an unknown one has none.
-        for key in ("size_bytes", "rate_bytes_per_s", "read_bytes_per_s"):
+        for key in ("size_bytes", "write_bytes_per_s", "read_bytes_per_s"):
             if -1 in getattr(value, key):
                 given[key] = ()
         return super().write(value, config=config, **given)

@@ -123,7 +123,7 @@ class TestRates:
     ) -> None:
         meanwhile.does(lambda: write(cluster6, topic, 0, 10))
         reader, state = read(cluster6)
-        first, second, third = reader.read_moves(state).topics[topic].rate_bytes_per_s
+        first, second, third = reader.read_moves(state).topics[topic].write_bytes_per_s
         assert 10 * RECORD / meanwhile.most_s < first < 11 * RECORD / meanwhile.least_s
         assert (second, third) == (0, 0)
 
@@ -137,7 +137,7 @@ class TestRates:
 
         meanwhile.does(replace_topic)
         reader, state = read(cluster6)
-        first, second, third = reader.read_moves(state).topics[topic].rate_bytes_per_s
+        first, second, third = reader.read_moves(state).topics[topic].write_bytes_per_s
         assert (first, third) == (-1, 0)
         assert second > 0
 
@@ -258,7 +258,7 @@ class TestCommands:
         found = read_snapshot(path)
         assert found.topics[topic].size_bytes[0] > 5 * RECORD
         assert set(found.directories) == {1, 2, 3, 4, 5, 6}
-        assert found.topics[topic].rate_bytes_per_s == ()
+        assert found.topics[topic].write_bytes_per_s == ()
 
     def test_a_live_plan_weighs_by_size(
         self, topic: str, estate: Path, capsys: pytest.CaptureFixture[str]
@@ -283,4 +283,4 @@ class TestCommands:
         state = read_cluster(load_estate(estate), "lab", with_moves=True)
         assert set(state.directories) == {1, 2, 3, 4, 5, 6}
         assert state.reassignments == ()
-        assert any(live.rate_bytes_per_s for live in state.topics.values())
+        assert any(live.write_bytes_per_s for live in state.topics.values())

@@ -105,7 +105,7 @@ def test_a_plan_of_moves_is_saved_and_exits_as_asked(
     make = partial(build_moves, loaded, "lab")
     state = read_cluster(loaded, "lab", with_moves=True, plan=make)
     assert state.topics[topic].size_bytes[0] >= SIZE
-    assert not any(live.rate_bytes_per_s for live in state.topics.values())
+    assert not any(live.write_bytes_per_s for live in state.topics.values())
 
 
 def test_throttles_that_somebody_else_left_are_named(

@@ -84,7 +84,7 @@ def test_leaders_alone_even_the_writes_that_were_measured(
     rates = {
         (topic["name"], number): rate
         for topic in taken["topics"]
-        for number, rate in enumerate(topic.get("rate_bytes_per_s", ()))
+        for number, rate in enumerate(topic.get("write_bytes_per_s", ()))
     }
     for place, bytes_ in (after - before).items():
         assert rates[place] == pytest.approx(bytes_ / seconds, rel=0.25)

@@ -55,7 +55,7 @@ def seen_topics(draw: st.DrawFn, topic: TopicState) -> TopicState:
         leaders=(-1,) * count if draw(seldom(5)) else draw(st.sampled_from(((), led))),
         internal=draw(seldom(9)),
         size_bytes=draw(amounts),
-        rate_bytes_per_s=draw(amounts),
+        write_bytes_per_s=draw(amounts),
     )
 
 
@@ -199,7 +199,7 @@ def _draw_move(draw: Random) -> MovingWorld:
             in_sync=rows,
             leaders=tuple(row[0] for row in rows),
             size_bytes=tuple(draw.choice((-1, draw.randrange(2**30))) for _ in rows),
-            rate_bytes_per_s=tuple(draw.randrange(2**10) for _ in rows),
+            write_bytes_per_s=tuple(draw.randrange(2**10) for _ in rows),
         )
         wished = {
             "same": {"partitions": len(rows), "replication_factor": factor},

@@ -51,7 +51,7 @@ def cases(draw: st.DrawFn, most_written: int = 0) -> Case:
     )
     used = draw(st.lists(st.integers(0, 50_000), min_size=len(IDS), max_size=len(IDS)))
     state = replace(
-        cluster(topic(old, "a", size_bytes=sizes, rate_bytes_per_s=rates), nodes=NODES),
+        cluster(topic(old, "a", size_bytes=sizes, write_bytes_per_s=rates), nodes=NODES),
         directories={
             broker: (LogDirectory("/data", 10**6, 10**6 - held),)
             for broker, held in zip(IDS, used, strict=True)

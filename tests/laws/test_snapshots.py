@@ -62,7 +62,7 @@ def measured(draw: st.DrawFn, topic: TopicState) -> TopicState:
         in_sync=in_sync,
         internal=draw(st.booleans()),
         size_bytes=draw(amounts),
-        rate_bytes_per_s=draw(amounts),
+        write_bytes_per_s=draw(amounts),
     )
 
 

@@ -31,7 +31,7 @@ def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "partitions": [[1, 2]],
             "in_sync": [[1, 2]],
             "size_bytes": [1000 if number == 0 else 10],
-            "rate_bytes_per_s": [10],
+            "write_bytes_per_s": [10],
         }
         for number in range(4)
     ]

@@ -150,7 +150,7 @@ def test_manual_rows_and_ignored_topics_stay_and_count() -> None:
 
 
 def test_leaders_alone_even_the_writes_and_copy_nothing() -> None:
-    state = live(*(topic("1,2", name=f"t{n}", rate_bytes_per_s=(100,)) for n in range(8)))
+    state = live(*(topic("1,2", name=f"t{n}", write_bytes_per_s=(100,)) for n in range(8)))
     aim = LoadAim((LoadKind.WRITE,), leaders_only=True)
     made = rebalance(state, aim=aim)
     led = Counter(row[0] for (row,) in rows_after(made, state).values())
@@ -163,7 +163,7 @@ def test_leaders_alone_even_the_writes_and_copy_nothing() -> None:
 
 
 def test_reads_count_what_followers_fetch_as_well() -> None:
-    rates = {"rate_bytes_per_s": (100,), "read_bytes_per_s": (0,)}
+    rates = {"write_bytes_per_s": (100,), "read_bytes_per_s": (0,)}
     wide = [topic("1,2,3", name=f"wide{n}", **rates) for n in range(3)]
     state = live(*wide, *(topic("2,1", name=f"t{n}", **rates) for n in range(6)))
     made = rebalance(state, aim=LoadAim((LoadKind.READ,), leaders_only=True))

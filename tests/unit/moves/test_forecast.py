@@ -37,7 +37,7 @@ def foresee(
 ) -> Forecast:
     """Forecast the moves of one topic."""
     found = {
-        key: more.pop(key) for key in ("rate_bytes_per_s", "leaders", "in_sync") if key in more
+        key: more.pop(key) for key in ("write_bytes_per_s", "leaders", "in_sync") if key in more
     }
     live = state(topic(before, "a", size_bytes=sizes, **found), **more)
     return forecast_moves(planned(live, {"a": after}, policy), live)
@@ -133,7 +133,7 @@ def test_what_rounding_leaves_of_a_copy_takes_no_time(monkeypatch: pytest.Monkey
     before, after = "1,4 4,6 3,6 5,2", "1,4,2 4,6,1 1,4,2 1,5,6"
     sizes, rates = (3444925, 4194713, 4195871, 4198840), (13414, 60362, 0, 64049)
     policy = MovePolicy(frozenset(), 2 << 20)
-    assert foresee(before, after, sizes, policy, rate_bytes_per_s=rates).seconds == 7
+    assert foresee(before, after, sizes, policy, write_bytes_per_s=rates).seconds == 7
 
 
 def test_a_row_that_finds_no_seat_waits() -> None:
@@ -149,12 +149,12 @@ def test_a_later_row_takes_a_seat_that_an_earlier_one_cannot() -> None:
 
 def test_writes_slow_the_leader_once_for_every_follower() -> None:
     """10 bytes/s to one follower now and one new one: 80 of 100 are left for the copy."""
-    found = foresee("1,2", "1,2,3", (800,), rate_bytes_per_s=(10,))
+    found = foresee("1,2", "1,2,3", (800,), write_bytes_per_s=(10,))
     assert found.seconds == 10
 
 
 def test_a_rate_below_the_writes_never_ends() -> None:
-    found = foresee("1,2", "1,2,3", (800,), rate_bytes_per_s=(50,))
+    found = foresee("1,2", "1,2,3", (800,), write_bytes_per_s=(50,))
     assert found.seconds is None
     assert found.copied_bytes == 800
 
@@ -171,29 +171,29 @@ def test_empty_partitions_take_no_time() -> None:
 
 
 def test_the_least_rate_is_half_more_than_the_writes_in_flight() -> None:
-    found = foresee("1,2", "1,2,3", (800,), rate_bytes_per_s=(10,))
+    found = foresee("1,2", "1,2,3", (800,), write_bytes_per_s=(10,))
     assert found.least_rate == 30
 
 
 def test_the_least_rate_counts_as_many_partitions_as_move_at_once() -> None:
     two = replace(POLICY, at_once_broker=2)
-    found = foresee("1,2 1,3 1,2", "1,4 1,4 1,4", (1, 1, 1), two, rate_bytes_per_s=(10, 20, 30))
+    found = foresee("1,2 1,3 1,2", "1,4 1,4 1,4", (1, 1, 1), two, write_bytes_per_s=(10, 20, 30))
     assert found.least_rate == 150  # 1.5 × (20 + 30) × 2 followers
 
 
 def test_the_least_rate_counts_a_broker_that_receives() -> None:
-    found = foresee("1 2 3", "6 6 6", (1, 1, 1), rate_bytes_per_s=(10, 10, 10))
+    found = foresee("1 2 3", "6 6 6", (1, 1, 1), write_bytes_per_s=(10, 10, 10))
     assert found.least_rate == 45
 
 
 def test_a_partition_of_unknown_rate_counts_as_the_fastest_of_its_topic() -> None:
-    found = foresee("1 2", "6 5", (1, 1), rate_bytes_per_s=(-1, 20))
+    found = foresee("1 2", "6 5", (1, 1), write_bytes_per_s=(-1, 20))
     assert found.least_rate == 30
 
 
 @pytest.mark.parametrize("rates", [(), (-1,)])
 def test_without_any_rate_of_a_topic_the_least_rate_is_unknown(rates: tuple[int, ...]) -> None:
-    found = foresee("1", "2", (100,), rate_bytes_per_s=rates)
+    found = foresee("1", "2", (100,), write_bytes_per_s=rates)
     assert (found.least_rate, found.seconds) == (None, 1)
 
 

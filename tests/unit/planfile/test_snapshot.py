@@ -28,9 +28,15 @@ def refused(text: str) -> list[str]:
     return said(refusal.value.findings)
 
 
+def test_rates_of_writes_by_their_old_name_are_read() -> None:
+    state = cluster(topic("1,2", write_bytes_per_s=(7,)))
+    old = encode_snapshot(state).replace("write_bytes_per_s", "rate_bytes_per_s")
+    assert decode_snapshot(old) == state
+
+
 def test_a_topic_with_a_partition_of_unknown_size_has_no_sizes() -> None:
     """The form has a number for each."""
-    live = topic("1,2 2,3", size_bytes=(7, -1), rate_bytes_per_s=(-1, 7))
+    live = topic("1,2 2,3", size_bytes=(7, -1), write_bytes_per_s=(-1, 7))
     assert decode_snapshot(encode_snapshot(cluster(live))) == cluster(topic("1,2 2,3"))
 
 

@@ -43,7 +43,7 @@ LIVE: ClusterState = replace(
 LIVE = replace(
     LIVE,
     topics={
-        name: replace(live, rate_bytes_per_s=tuple(1 << 18 for _ in live.assignment))
+        name: replace(live, write_bytes_per_s=tuple(1 << 18 for _ in live.assignment))
         for name, live in LIVE.topics.items()
     },
 )
