@@ -28,6 +28,9 @@ FIELDS: Mapping[LoadKind, str] = {
 }
 """Where a topic has the amounts of a kind."""
 
+_NEXT = 10
+"""How many shares of a load outside its band one share of the load named before it weighs."""
+
 _BELOW = 0.95
 """How far below a limit of --over a disk is to come, so that it is not above it again at once."""
 
@@ -235,6 +238,7 @@ class _Table:
             topics=topics,
             spread=None if leads else 0,
             within=within if leads else None,
+            room=None if leads else self._list_room(),
         )
         low, high, outside, shares = [], [], [], []
         part = self.aim.within_percent / 100
@@ -257,9 +261,32 @@ class _Table:
             high.append(np.where(able, most, load))
             outside.append(apart & able)
             shares.append(share)
-        scale = np.array([max(1.0, float(share[able].mean())) for share in shares])
+        # Where not all bands can be reached, that of the load named first comes first.
+        scale = np.array(
+            [max(1.0, float(share[able].mean())) * _NEXT**k for k, share in enumerate(shares)]
+        )
         problem = replace(problem, low=np.array(low), high=np.array(high), scale=scale)
         return problem, np.array(outside), np.array(shares)
+
+    def _list_room(self) -> Ints | None:
+        """Return the bytes that may be copied to each broker; None if no disk limits them.
+
+        What is to leave a broker is still there when copies arrive.
+        """
+        import numpy as np
+
+        free = self.entry.moves.keep_free_percent if self.entry.moves is not None else 0
+        if not (free and self.sized):
+            return None
+        room = np.full(len(self.ids), np.iinfo(np.int64).max)
+        for number, broker in enumerate(self.ids):
+            disks = self.state.directories.get(broker, ())
+            told = [(d.total_bytes, d.usable_bytes) for d in disks if d.total_bytes is not None]
+            if told and all(usable is not None for _, usable in told):
+                room[number] = sum(
+                    max(0, int((usable or 0) - total * free / 100)) for total, usable in told
+                )
+        return room
 
     def _limit_disks(self, load: Ints, over: float) -> tuple[Ints, Flags]:
         """Return the most that each broker should hold, and which have fuller disks than `over`.

@@ -91,7 +91,13 @@ def problems(draw: st.DrawFn, brokers: int = 5, partitions: int = 7) -> LoadProb
         sizes.append(draw(st.integers(1, 60)))
     topics = np.array([draw(st.integers(0, 1)) for _ in rows])
     spread = draw(st.sampled_from([None, 0, 1]))
-    return set_bands(np.array(rows), np.array(sizes), racks, topics, spread)
+    problem = set_bands(np.array(rows), np.array(sizes), racks, topics, spread)
+    if draw(st.booleans()):
+        return problem
+    movable = np.array(draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))))
+    receivers = np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)))
+    room = np.array(draw(st.lists(st.integers(0, 80), min_size=count, max_size=count)))
+    return replace(problem, movable=movable, receivers=receivers, room=room)
 
 
 def set_bands(
@@ -162,7 +168,10 @@ def _solve(problem: LoadProblem) -> tuple[float, float]:
         held = [[model.new_bool_var("") for _ in range(count)] for _ in rows]
         for row, chosen in zip(rows, held, strict=True):
             model.add(sum(chosen) == len(row))
+            for broker in set(range(count)) - set(row):  # those that have it may keep it
+                model.add(chosen[broker] <= int(problem.receivers[broker]))
             _keep_racks(model, problem.racks.tolist(), row, chosen)
+        _keep_units(model, problem, held)
         if problem.spread is not None:
             _keep_topics(model, problem, held)
         over = []
@@ -189,6 +198,26 @@ def _solve(problem: LoadProblem) -> tuple[float, float]:
         assert solver.solve(model) == cp_model.OPTIMAL
         best.append(round(solver.objective_value))
     return best[0], best[1]
+
+
+def _keep_units(
+    model: cp_model.CpModel, problem: LoadProblem, held: list[list[cp_model.IntVar]]
+) -> None:
+    """Keep what may not move, and the room of every broker."""
+    rows = problem.rows.tolist()
+    for row, chosen, movable in zip(rows, held, problem.movable.tolist(), strict=True):
+        if not movable:
+            for broker in row:
+                model.add(chosen[broker] == 1)
+    if problem.room is None:
+        return
+    for broker, room in enumerate(problem.room.tolist()):
+        copied = (
+            cost * chosen[broker]
+            for row, chosen, cost in zip(rows, held, problem.cost.tolist(), strict=True)
+            if broker not in row
+        )
+        model.add(sum(copied) <= room)
 
 
 def _keep_racks(

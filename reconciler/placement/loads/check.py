@@ -19,7 +19,7 @@ def check_loads(problem: LoadProblem, rows: Ints) -> tuple[str, ...]:
         if old != new
         for fault in _find_faults(problem, number, old, new)
     ]
-    return (*found, *_find_crowded(problem, before, after))
+    return (*found, *_find_crowded(problem, before, after), *_find_full(problem, before, after))
 
 
 def _list(rows: Ints) -> list[list[int]]:
@@ -65,3 +65,17 @@ def _find_crowded(
             now = is_[topic][broker]
             if now != counts[broker] and not least <= now <= most:
                 yield f"topic {topic} has {now} replicas on broker {broker}"
+
+
+def _find_full(
+    problem: LoadProblem, before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]
+) -> Iterator[str]:
+    """Yield the brokers to which more is copied than they have room for."""
+    if problem.room is None:
+        return
+    copied: Counter[int] = Counter()
+    for cost, old, new in zip(problem.cost.tolist(), before, after, strict=True):
+        copied.update(dict.fromkeys(set(new) - set(old), cost))
+    for broker, room in enumerate(problem.room.tolist()):
+        if copied[broker] > room:
+            yield f"broker {broker} has room for {room}, and takes {copied[broker]}"

@@ -17,7 +17,7 @@ class Layout:
 
     `load` (K, B) follows the changes. `weights` (K, B) say what one unit of load outside a band
     counts; by default it is counted in shares. `power` is that of the cost in a score. `left` is
-    what changes may still cost, without surcharges.
+    what changes may still cost, without surcharges, and `room` (B) what copies to a broker may.
     """
 
     def __init__(self, problem: LoadProblem) -> None:
@@ -27,6 +27,8 @@ class Layout:
         self.weights = np.repeat(1 / problem.scale[:, None], problem.brokers, axis=1)
         self.power = 1.0
         self.left = inf
+        no_limit = np.full(problem.brokers, np.iinfo(np.int64).max)
+        self.room = no_limit if problem.room is None else problem.room.copy()
         held = problem.rows != NOBODY
         self.part = np.flatnonzero(held) // problem.rows.shape[1]
         self.slot = np.flatnonzero(held) % problem.rows.shape[1]
@@ -42,7 +44,7 @@ class Layout:
         """Return the same units, to change them apart from these."""
         other = object.__new__(Layout)
         other.__dict__.update(self.__dict__)
-        for name in ("now", "place", "load", "_counts"):
+        for name in ("now", "place", "load", "room", "_counts"):
             setattr(other, name, getattr(self, name).copy())
         return other
 
@@ -60,6 +62,9 @@ class Layout:
         allowed = allowed & ~(rows[:, :, None] == brokers).any(axis=1)
         if problem.within is not None:
             return np.asarray(allowed & (problem.within[part][:, :, None] == brokers).any(axis=1))
+        if problem.room is not None:
+            fits = problem.cost[part][:, None] <= self.room[brokers]
+            allowed &= fits | (problem.rows[part][:, :, None] == brokers).any(axis=1)
         if self._racked:
             allowed &= self._keeps_racks(units, rows, brokers)
         if problem.spread is not None:
@@ -80,6 +85,9 @@ class Layout:
         if problem.within is not None:
             allowed &= (problem.within[one] == there[:, None]).any(axis=1)
             return np.asarray(allowed & (problem.within[other] == here[:, None]).any(axis=1))
+        if problem.room is not None:
+            for part, to in ((one, there), (other, here)):
+                allowed &= (problem.cost[part] <= self.room[to]) | self._is_home(part, to)
         if self._racked:
             allowed &= self._keeps_rack(first, there) & self._keeps_rack(second, here)
         if problem.spread is not None:
@@ -127,6 +135,9 @@ class Layout:
         source = self.place[unit]
         old, new = (b not in problem.rows[part] for b in (source, broker))
         self.left -= problem.cost[part] * (int(new) - int(old))
+        if problem.room is not None:
+            self.room[source] += problem.cost[part] * int(old)
+            self.room[broker] -= problem.cost[part] * int(new)
         self.now[part, self.slot[unit]] = self.place[unit] = broker
         self.load[:, source] -= problem.loads[:, part]
         self.load[:, broker] += problem.loads[:, part]

@@ -35,7 +35,8 @@ class LoadProblem:
     `receivers` (B) may take units, and `movable` (P) may give theirs up. `within` (P, R') holds the
     only brokers that a partition may use: its replicas, for a lead. `topics` (P) numbers the topic
     of each partition; with `spread`, replicas of a topic per broker stay within as much as they
-    are apart now, plus that number. Units: bytes, bytes per second, or replicas.
+    are apart now, plus that number. `room` (B) is the most that all copies to a broker may cost, as
+    if nothing left it before they are there. Units: bytes, bytes per second, or replicas.
     """
 
     rows: Ints
@@ -51,6 +52,7 @@ class LoadProblem:
     topics: Ints
     spread: int | None = None
     within: Ints | None = None
+    room: Ints | None = None
 
     @property
     def brokers(self) -> int:

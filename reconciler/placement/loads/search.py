@@ -169,11 +169,7 @@ def _move_best(layout: Layout, broker: int) -> bool:
     leaving = np.flatnonzero((layout.place == broker) & layout.movable)
     entering = np.flatnonzero((layout.place != broker) & layout.movable)
     every, one = np.arange(layout.problem.brokers), np.array([broker])
-    found = [
-        _weigh(layout, units, brokers)
-        for units, brokers in ((leaving, every), (entering, one))
-        if len(units)
-    ]
+    found = (_weigh(layout, leaving, every), _weigh(layout, entering, one))
     units, targets, gain, cost = (np.concatenate(each) for each in zip(*found, strict=True))
     if not len(units):
         return False

@@ -122,6 +122,38 @@ def test_without_a_written_capacity_that_of_the_directories_counts() -> None:
     assert held[3] > 1.5 * held[1]
 
 
+def test_no_broker_takes_more_than_keep_free_leaves_it() -> None:
+    state = make_uneven()
+    disks = {1: (2000, 1600), 2: (2000, 1600), 3: (2000, 370), 4: (2000, 1900)}
+    held = {b: (LogDirectory("/data", *sizes, 0),) for b, sizes in disks.items()}
+    state = replace(state, directories=held)
+    made = rebalance(state)
+    assert made.moves is not None
+    assert made.moves.forecast is not None
+    taken = {each.broker: each.in_bytes for each in made.moves.forecast.traffic}
+    # 15 % of 2,000 bytes stay free, so broker 3 has room for 70: no large partition fits.
+    assert taken.get(3, 0) <= 70
+    assert not made.refusals
+    assert measure(made, state)[4] >= 180
+
+
+@pytest.mark.parametrize(("first", "then"), [("disk", "write"), ("write", "disk")])
+def test_of_bands_that_exclude_each_other_that_of_the_load_named_first_is_reached(
+    first: str, then: str
+) -> None:
+    loads = {"a": (200, 20), "b": (100, 60), "c": (100, 80)}
+    found = [
+        topic("1", name=name, size_bytes=(size,), write_bytes_per_s=(rate,))
+        for name, (size, rate) in loads.items()
+    ]
+    state = live(*found, nodes=brokers(None, None))
+    made = rebalance(state, aim=LoadAim((LoadKind(first), LoadKind(then))))
+    moved = rows_after(made, state)
+    together = {name for name in loads if moved[name] == moved["b"]}
+    assert together == ({"b", "c"} if first == "disk" else {"a", "b"})
+    assert balance_of(made).unreached
+
+
 def test_topics_stay_as_even_as_they_are() -> None:
     wide = topic("1,2 2,3 3,4 4,1", name="wide", size_bytes=(10, 10, 10, 10))
     state = live(wide, *(topic("1,2", name=f"t{n}", size_bytes=(50,)) for n in range(6)))
