@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reconciler.placement.loads.layout import count_topics
 from reconciler.placement.loads.problem import NOBODY, Floats, Ints, LoadProblem
 
 _WORK = 300_000_000
@@ -24,7 +25,7 @@ _AT_ONCE = 4_000_000
 
 _STEPS = 600
 
-_FEWEST_STEPS = 20
+_FEWEST_STEPS = 40
 """With fewer, prices get no better than those in closed form."""
 
 _NEAR = 0.999
@@ -68,7 +69,7 @@ def bound_cost(problem: LoadProblem, prices: Prices, outside: float) -> float:
     In: any prices, and what may be outside, in shares: it may be where the price is highest.
     """
     highest = float((np.abs(prices.prices) * problem.scale[:, None]).max(initial=0))
-    cost = prices.proven - highest * outside
+    cost = prices.proven - highest * outside * (1 + _SLACK)
     if not outside:
         cost = max(cost, bound_by_units(problem))
     cost = max(cost * (1 - _SLACK), 0.0)
@@ -118,7 +119,8 @@ def bound_by_units(problem: LoadProblem) -> float:
     """Return the least that units cost which leave the brokers above their band, or enter others.
 
     Of each broker it takes the cheapest units per load until the rest is inside; one resource and
-    one side count, since a copy both leaves a broker and enters another.
+    one side count, since a copy both leaves a broker and enters another. Where all units carry the
+    same, no more of a topic count than may leave or enter the broker by the spread of topics.
     """
     load = problem.add_up(problem.rows)
     held = problem.rows != NOBODY
@@ -126,6 +128,7 @@ def bound_by_units(problem: LoadProblem) -> float:
     place = problem.rows[held]
     part, place = part[problem.movable[part]], place[problem.movable[part]]
     whole = bool((problem.cost == 1).all())
+    limits = _limit_topics(problem)
     best = 0.0
     for k, amounts in enumerate(problem.loads):
         over, under = load[k] - problem.high[k], problem.low[k] - load[k]
@@ -134,18 +137,39 @@ def bound_by_units(problem: LoadProblem) -> float:
             for broker in np.flatnonzero(missing > 0):
                 units = part[place == broker]
                 if not leaves:
-                    units = _list_entering(problem, part, place, int(broker))
+                    units = _list_entering(problem, int(broker))
+                if limits is not None and len(np.unique(amounts[units])) == 1:
+                    units = _take_of_topics(problem, units, limits[int(leaves)][:, broker])
                 needed = int(missing[broker])
                 costs += _cover(amounts[units], problem.cost[units], needed, whole=whole)
             best = max(best, costs)
     return best
 
 
-def _list_entering(problem: LoadProblem, part: Ints, place: Ints, broker: int) -> Ints:
-    chosen = place != broker
+def _limit_topics(problem: LoadProblem) -> tuple[Ints, Ints] | None:
+    """Return how many replicas of each topic may enter and leave each broker (T, B)."""
+    if problem.spread is None or problem.within is not None:
+        return None
+    counts, least, most = count_topics(problem)
+    return most[:, None] - counts, counts - least[:, None]
+
+
+def _take_of_topics(problem: LoadProblem, units: Ints, limit: Ints) -> Ints:
+    """Return the cheapest units of each topic (T), as many as its limit."""
+    topics = problem.topics[units]
+    order = np.lexsort((problem.cost[units], topics))
+    units, topics = units[order], topics[order]
+    starts = np.flatnonzero(np.diff(topics, prepend=-1))
+    rank = np.arange(len(units)) - np.repeat(starts, np.diff(starts, append=len(units)))
+    return np.asarray(units[rank < limit[topics]])
+
+
+def _list_entering(problem: LoadProblem, broker: int) -> Ints:
+    """Return the partitions that could get a unit on a broker, where they have none yet."""
+    chosen = problem.movable & ~(problem.rows == broker).any(axis=1)
     if problem.within is not None:
-        chosen &= (problem.within[part] == broker).any(axis=1)
-    return np.asarray(part[chosen])
+        chosen &= (problem.within == broker).any(axis=1)
+    return np.flatnonzero(chosen)
 
 
 def _cover(amounts: Ints, cost: Ints, missing: int, *, whole: bool) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from reconciler.placement.loads.problem import NOBODY, Ints, LoadProblem
 
 
@@ -19,7 +21,8 @@ def check_loads(problem: LoadProblem, rows: Ints) -> tuple[str, ...]:
         if old != new
         for fault in _find_faults(problem, number, old, new)
     ]
-    return (*found, *_find_crowded(problem, before, after), *_find_full(problem, before, after))
+    crowded = _find_crowded(problem, problem.rows, rows)
+    return (*found, *crowded, *_find_full(problem, before, after))
 
 
 def _list(rows: Ints) -> list[list[int]]:
@@ -44,27 +47,28 @@ def _find_faults(
         yield f"{new} is less spread over the racks than {old}"
 
 
-def _find_crowded(
-    problem: LoadProblem, before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]
-) -> Iterator[str]:
+def _find_crowded(problem: LoadProblem, before: Ints, after: Ints) -> Iterator[str]:
     """Yield the topics that have fewer or more replicas on a broker than the spread allows."""
     if problem.spread is None or problem.within is not None:
         return
-    topics = problem.topics.tolist()
-    was: dict[int, Counter[int]] = {topic: Counter() for topic in topics}
-    is_: dict[int, Counter[int]] = {topic: Counter() for topic in topics}
-    for topic, old, new in zip(topics, before, after, strict=True):
-        was[topic].update(old)
-        is_[topic].update(new)
-    for topic, counts in was.items():
-        held = [counts[broker] for broker in range(problem.brokers)]
-        mean = sum(held) / problem.brokers
-        least = min(int(mean), *held) - problem.spread
-        most = max(-int(-mean // 1), *held) + problem.spread
-        for broker in range(problem.brokers):
-            now = is_[topic][broker]
-            if now != counts[broker] and not least <= now <= most:
-                yield f"topic {topic} has {now} replicas on broker {broker}"
+    was, is_ = (_count_by_topic(problem, rows) for rows in (before, after))
+    total = was.sum(axis=1, keepdims=True)
+    least = np.minimum(total // problem.brokers, was.min(axis=1, keepdims=True)) - problem.spread
+    most = -(-total // problem.brokers)
+    most = np.maximum(most, was.max(axis=1, keepdims=True)) + problem.spread
+    for topic, broker in np.argwhere((is_ != was) & ((is_ < least) | (is_ > most))).tolist():
+        yield f"topic {topic} has {is_[topic, broker]} replicas on broker {broker}"
+
+
+def _count_by_topic(problem: LoadProblem, rows: Ints) -> Ints:
+    """Return the replicas (T, B) of each topic on each broker."""
+    held = rows != NOBODY
+    topics = np.repeat(problem.topics, held.sum(axis=1))
+    counts = np.bincount(
+        topics * problem.brokers + rows[held],
+        minlength=(int(problem.topics.max(initial=-1)) + 1) * problem.brokers,
+    )
+    return np.asarray(counts.reshape(-1, problem.brokers))
 
 
 def _find_full(

@@ -35,7 +35,7 @@ class Layout:
         self.place = problem.rows[held]
         self.movable = problem.movable[self.part]
         self.price = problem.cost + problem.surcharge
-        self._counts, self._least, self._most = _count_topics(problem)
+        self._counts, self._least, self._most = count_topics(problem)
         held_by_racks = self._count_racks(problem.rows)
         self._fullest, self._reach = held_by_racks.max(axis=1), (held_by_racks > 0).sum(axis=1)
         self._racked = bool(problem.racks.any()) and problem.within is None
@@ -145,6 +145,48 @@ class Layout:
             self._counts[problem.topics[part], source] -= 1
             self._counts[problem.topics[part], broker] += 1
 
+    def list_independent(self, units: Ints, brokers: Ints) -> Flags:
+        """Return (n) which moves may be made together, each with the gain that it has alone.
+
+        In: permitted moves of different partitions, the best first. Those before each one count as
+        made: what is outside a band does not come inside, and what is inside stays there.
+        """
+        problem, part, source = self.problem, self.part[units], self.place[units]
+        fits = np.ones(len(units), dtype=bool)
+        low, high = problem.low, problem.high
+        leaves = np.where(self.load > high, self.load - high, self.load - low)
+        enters = np.where(self.load < low, low - self.load, high - self.load)
+        for amounts, least, most in zip(problem.loads[:, part], leaves, enters, strict=True):
+            fits &= _add_before(source, amounts) <= least[source]
+            fits &= _add_before(brokers, amounts) <= most[brokers]
+        if problem.room is not None:
+            fits &= _add_before(brokers, problem.cost[part]) <= self.room[brokers]
+        if problem.spread is not None and problem.within is None:
+            topics, one = problem.topics[part], np.ones(len(units), dtype=np.int64)
+            counts, count = self._counts, problem.brokers
+            surplus = counts[topics, source] - self._least[topics]
+            room = self._most[topics] - counts[topics, brokers]
+            fits &= _add_before(topics * count + source, one) <= surplus
+            fits &= _add_before(topics * count + brokers, one) <= room
+        return np.asarray(fits & (np.cumsum(problem.cost[part]) <= self.left))
+
+    def move_all(self, units: Ints, brokers: Ints) -> None:
+        """Put units of different partitions on other brokers."""
+        problem, part, source = self.problem, self.part[units], self.place[units]
+        cost = problem.cost[part]
+        new, old = cost * ~self._is_home(part, brokers), cost * ~self._is_home(part, source)
+        self.left -= float((new - old).sum())
+        if problem.room is not None:
+            np.add.at(self.room, source, old)
+            np.subtract.at(self.room, brokers, new)
+        self.now[part, self.slot[units]] = self.place[units] = brokers
+        for load, amounts in zip(self.load, problem.loads[:, part], strict=True):
+            np.subtract.at(load, source, amounts)
+            np.add.at(load, brokers, amounts)
+        if problem.spread is not None and problem.within is None:
+            np.subtract.at(self._counts, (problem.topics[part], source), 1)
+            np.add.at(self._counts, (problem.topics[part], brokers), 1)
+
     def list_copied(self) -> Ints:
         """Return the units on brokers that did not have one of their partition."""
         changed = np.flatnonzero(self.place != self.problem.rows[self.part, self.slot])
@@ -200,7 +242,18 @@ class Layout:
         return np.asarray(fits | (leaves == to))
 
 
-def _count_topics(problem: LoadProblem) -> tuple[Ints, Ints, Ints]:
+def _add_before(groups: Ints, amounts: Ints) -> Ints:
+    """Return (n) the sum of the amounts of each group, up to and with each item."""
+    order = np.argsort(groups, kind="stable")
+    sums = np.cumsum(amounts[order])
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    before = np.repeat(sums[starts] - amounts[order][starts], np.diff(starts, append=len(order)))
+    added = np.empty_like(sums)
+    added[order] = sums - before
+    return added
+
+
+def count_topics(problem: LoadProblem) -> tuple[Ints, Ints, Ints]:
     """Return the replicas of each topic on each broker, and how few and many it may have there."""
     if problem.spread is None or problem.within is not None:
         empty = np.zeros((0, 0), dtype=np.int64)

@@ -28,14 +28,14 @@ _ROUNDS_OF_LEADS = 300
 _UNITS = 600_000
 """Units in all repairs."""
 
-_BATCH = 40
-"""Changes that are taken from one evaluation of a large cluster."""
-
-_TRIED = _BATCH + 20
-"""Changes of a batch that are weighed again."""
+_BATCH = 20_000
+"""Changes at most that are taken from one evaluation of a large cluster."""
 
 _LARGE = 30_000
 """Units from which changes are taken in batches."""
+
+_LOOKED = 60_000
+"""Units that are looked at for one evaluation of a large cluster, if any of them may move."""
 
 _PAIRS = 40_000
 """Pairs of units that are looked at for one exchange."""
@@ -43,17 +43,17 @@ _PAIRS = 40_000
 _NEAR = 1e-3
 """Scores this near to each other count as equal."""
 
-_FEW = 3_000
-"""Copies that are looked at one by one."""
+_FEW = 30_000_000
+"""Copies times units, up to which copies are looked at one by one."""
 
 _NEAR_BOUND = 1.0005
 """A cost this near to its bound is not worth another search."""
 
+_NEAR_ENOUGH = 1.02
+"""The same for a large cluster, where a search takes seconds."""
+
 _POWERS = (1.0, 0.7, 0.5)
 """A unit scores by its gain through its cost to this power: the lower, the larger the units."""
-
-_STILL = 0.9
-"""The part of its gain that a change of a batch must still have when its turn comes."""
 
 _REPAIRED = 2
 """The best starts that are repaired."""
@@ -64,7 +64,7 @@ _PROMISING = 1.005
 _COMBINED = 12
 """Copies of which every two and three are undone together."""
 
-_TINY = 1e-9
+_TINY = 1e-12
 """Shares of a broker that count as nothing."""
 
 
@@ -89,7 +89,8 @@ def balance_loads(problem: LoadProblem, most: float = inf) -> Balanced:
     """
     first = _relieve(Layout(problem))
     prices = find_prices(problem, problem.measure_cost(first.now))
-    found, goal = [first], bound_cost(problem, prices, 0) * _NEAR_BOUND
+    near = _NEAR_BOUND if len(first.part) < _LARGE else _NEAR_ENOUGH
+    found, goal = [first], bound_cost(problem, prices, 0) * near
     for weights, power in _list_starts(problem, prices, len(first.part)):
         if _is_near(found[0], goal):
             break
@@ -99,13 +100,13 @@ def balance_loads(problem: LoadProblem, most: float = inf) -> Balanced:
         best = Layout(problem)
         best.left = most
         _relieve(best)
-    outside = _rank(best)[0]
+    outside = float(problem.measure_outside(best.load).sum())
     least = bound_outside(problem) if outside else 0.0
     return Balanced(best.now, bound_cost(problem, prices, outside), least, prices.prices)
 
 
 def _rank(layout: Layout) -> tuple[float, float]:
-    return round(float(layout.weigh_outside().sum()), 9), layout.cost
+    return round(float(layout.weigh_outside().sum()), 12), layout.cost
 
 
 def _is_near(layout: Layout, goal: float) -> bool:
@@ -178,18 +179,16 @@ def _move_best(layout: Layout, broker: int) -> bool:
         index = _pick(layout, units, targets, gain, score)
         layout.move(int(units[index]), int(targets[index]))
         return True
-    best = (
-        np.argpartition(-score, _TRIED)[:_TRIED] if len(score) > _TRIED else np.arange(len(score))
-    )
-    moved: set[int] = set()
-    for index in best[np.lexsort((targets[best], units[best], -score[best]))]:
-        unit, target = units[index], targets[index]
-        if int(unit) in moved or len(moved) == _BATCH:
-            continue
-        _, _, again, _ = _weigh(layout, unit[None], target[None])
-        if len(again) and again[0] >= _STILL * gain[index]:
-            layout.move(int(unit), int(target))
-            moved.add(int(unit))
+    best = np.argpartition(-score, _BATCH)[:_BATCH] if len(score) > _BATCH else slice(None)
+    units, targets, score = units[best], targets[best], score[best]
+    order = np.lexsort((targets, units, -score))
+    units, targets = units[order], targets[order]
+    _, first = np.unique(layout.part[units], return_index=True)  # one change of each partition
+    first = np.sort(first)
+    units, targets = units[first], targets[first]
+    together = layout.list_independent(units, targets)
+    together[0] = True
+    layout.move_all(units[together], targets[together])
     return True
 
 
@@ -197,9 +196,15 @@ def _weigh(layout: Layout, units: Ints, brokers: Ints) -> tuple[Ints, Ints, Floa
     """Return the permitted moves that help: unit, broker, gain and cost, each of one length."""
     gain, cost = layout.weigh_moves(units, brokers)
     helps = (gain > _TINY) & (cost <= layout.left)
-    some = helps.any(axis=1)
-    helps[some] &= layout.list_permitted(units[some], brokers)
-    at, column = np.nonzero(helps)
+    some = np.flatnonzero(helps.any(axis=1))
+    permitted = np.zeros_like(helps)
+    if len(some) > _LOOKED:  # the best of them first: what a broker needs is mostly among these
+        score = np.where(helps[some], _score(gain[some], cost[some], layout.power), 0).max(axis=1)
+        best = np.sort(some[np.argpartition(-score, _LOOKED)[:_LOOKED]])
+        permitted[best] = helps[best] & layout.list_permitted(units[best], brokers)
+    if not permitted.any():
+        permitted[some] = helps[some] & layout.list_permitted(units[some], brokers)
+    at, column = np.nonzero(permitted)
     return units[at], brokers[column], gain[at, column], cost[at, column]
 
 
@@ -260,7 +265,7 @@ def _trim(layout: Layout) -> None:
     """Undo copies that are not needed, and replace others by smaller ones, while that saves."""
     _undo(layout)
     copied = layout.list_copied()
-    if len(copied) > _FEW:
+    if len(copied) * len(layout.part) > _FEW:
         return
     for unit in copied[np.lexsort((copied, -layout.price[layout.part[copied]]))]:
         _replace(layout, int(unit))
