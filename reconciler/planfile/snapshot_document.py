@@ -23,8 +23,11 @@ from reconciler.model.cluster import INTERNAL_TOPICS, Broker, ClusterState, LogD
 from reconciler.model.requests import KafkaRequest
 from reconciler.planfile.documents import OMIT_EMPTY, Derived, Document, Held
 
-FORMAT_VERSION = "1.0"
-"""Major: a reader refuses an unknown one. Minor: added keys, which a reader leaves out."""
+FORMAT_VERSION = "1.1"
+"""Major: a reader refuses an unknown one. Minor: added keys, which a reader leaves out.
+
+1.1 has null for an unknown number, where 1.0 left the numbers of the topic out.
+"""
 
 BrokerId = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
 NOT_EMPTY = Field(json_schema_extra={"minItems": 1})
@@ -36,6 +39,12 @@ _OMIT_TRUE = Field(exclude_if=lambda value: value is True)
 Row = Annotated[tuple[BrokerId, ...], NOT_EMPTY]
 Version = Annotated[StrictStr, Field(pattern=r"^[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$")]
 Amount = Annotated[StrictInt, Field(ge=0, le=2**63 - 1)]
+Amounts = Annotated[
+    tuple[Amount | None, ...],
+    PlainSerializer(lambda amounts: [None if amount < 0 else amount for amount in amounts]),
+    OMIT_EMPTY,
+]
+"""One number per partition; -1 in the class, and null in the file, if it is unknown."""
 
 
 class _Entry(Document):
@@ -77,8 +86,8 @@ class TopicEntry(_Entry):
 
     `config` holds overrides only; null is the value of a key that the brokers do not know.
     `reassigning` names the partitions under reassignment, whose rows are their targets.
-    `size_bytes`, `write_bytes_per_s` and `read_bytes_per_s` hold one number per partition: the
-    stored bytes, the rate of producers, and that of consumers.
+    `size_bytes`, `write_bytes_per_s` and `read_bytes_per_s` hold one number per partition, null if
+    it is unknown: the stored bytes, the rate of producers, and that of consumers.
     """
 
     made_of: ClassVar[type | None] = TopicState
@@ -92,28 +101,24 @@ class TopicEntry(_Entry):
         tuple[Annotated[StrictInt, Field(ge=0)], ...], PlainSerializer(sorted), OMIT_EMPTY
     ] = ()
     internal: Annotated[StrictBool, OMIT_EMPTY] = False
-    size_bytes: Annotated[tuple[Amount, ...], OMIT_EMPTY] = ()
+    size_bytes: Amounts = ()
     # `rate_bytes_per_s` was its name before there were rates of reads.
     write_bytes_per_s: Annotated[
-        tuple[Amount, ...],
-        OMIT_EMPTY,
-        Field(validation_alias=AliasChoices("write_bytes_per_s", "rate_bytes_per_s")),
+        Amounts, Field(validation_alias=AliasChoices("write_bytes_per_s", "rate_bytes_per_s"))
     ] = ()
-    read_bytes_per_s: Annotated[tuple[Amount, ...], OMIT_EMPTY] = ()
+    read_bytes_per_s: Amounts = ()
 
     @classmethod
     def write(cls, value: TopicState, **given: Any) -> Self:
         """Return the entry of a topic, with its config in order."""
         config = dict(sorted(value.config.items()))
-        # The format has a number for every partition, so a topic with an unknown one has none.
-        for key in ("size_bytes", "write_bytes_per_s", "read_bytes_per_s"):
-            if -1 in getattr(value, key):
-                given[key] = ()
         return super().write(value, config=config, **given)
 
     def list_fields(self) -> Iterator[tuple[str, object]]:
         """Yield each field that it holds, with its value."""
         yield from super().list_fields()
+        for key in ("size_bytes", "write_bytes_per_s", "read_bytes_per_s"):
+            yield key, tuple(-1 if amount is None else amount for amount in getattr(self, key))
         yield "reassigning", frozenset(self.reassigning)
         yield "internal", self.internal or self.name in INTERNAL_TOPICS
 

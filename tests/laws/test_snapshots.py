@@ -55,7 +55,7 @@ def directories() -> st.SearchStrategy[tuple[LogDirectory, ...]]:
 @st.composite
 def measured(draw: st.DrawFn, topic: TopicState) -> TopicState:
     """Draw what is in sync and how much there is, or nobody knows."""
-    amounts = st.just(()) | st.tuples(*[st.integers(0, 2**63 - 1)] * len(topic.assignment))
+    amounts = st.just(()) | st.tuples(*[st.integers(-1, 2**63 - 1)] * len(topic.assignment))
     in_sync = draw(st.just(()) | st.just(tuple(row[::-1] for row in topic.assignment)))
     return replace(
         topic,

@@ -34,10 +34,11 @@ def test_rates_of_writes_by_their_old_name_are_read() -> None:
     assert decode_snapshot(old) == state
 
 
-def test_a_topic_with_a_partition_of_unknown_size_has_no_sizes() -> None:
-    """The form has a number for each."""
-    live = topic("1,2 2,3", size_bytes=(7, -1), write_bytes_per_s=(-1, 7))
-    assert decode_snapshot(encode_snapshot(cluster(live))) == cluster(topic("1,2 2,3"))
+def test_an_unknown_number_is_null_and_the_others_of_its_topic_stay() -> None:
+    state = cluster(topic("1,2 2,3", size_bytes=(7, -1), write_bytes_per_s=(-1, 0)))
+    text = encode_snapshot(state)
+    assert '"size_bytes": [7, null], "write_bytes_per_s": [null, 0]' in text
+    assert decode_snapshot(text) == state
 
 
 def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
@@ -54,7 +55,7 @@ def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
     state = replace(state, unoffered=lacking)
     assert encode_snapshot(state) == (
         "{\n"
-        '  "format_version": "1.0",\n'
+        '  "format_version": "1.1",\n'
         '  "cluster_id": "cluster-1",\n'
         '  "brokers": [\n'
         '    {"id": 1, "rack": "r", "alive": false},\n'
