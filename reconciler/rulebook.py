@@ -333,6 +333,7 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule("cluster-answer", "A cluster answers requests without an error."),
     Rule("reassignments-unseen", "It is known which replicas are being reassigned."),
     Rule("sizes-unseen", "The sizes of partitions can be read if a plan or a snapshot needs them."),
+    Rule("rates-measured", "A plan that weighs by rates says over what time they were measured."),
     Rule("groups-unseen", "Every consumer group is visible; the report says why one may not be."),
     Rule(
         "broker-silent", "Every broker that is alive answers; the report names one that does not."

@@ -48,6 +48,7 @@ def read_cluster(
     client: Mapping[str, str] | None = None,
     with_sizes: bool = False,
     with_moves: bool = False,
+    with_reads: bool = False,
     every_topic: bool = False,
     plan: Callable[[ClusterState], Plan] | None = None,
 ) -> ClusterState:
@@ -57,6 +58,7 @@ def read_cluster(
     properties. `with_sizes` also reads the sizes of partitions, for a plan that weighs by them;
     `with_moves` reads all that a plan of moves needs, which takes 10 s longer; if `plan`, called
     with the state so far, copies nothing, write rates are not measured, and it takes 1 s.
+    `with_reads` also measures what consumer groups read.
     `every_topic` reads the configs and ids of unmanaged topics as well, and so does a cluster whose
     own keys move them.
     Errors: UsageError for a cluster that the estate does not name, ClusterError if it cannot be
@@ -92,7 +94,7 @@ def read_cluster(
             made = plan(seen).moves if plan else None
             # Write rates say whether copies end: nothing is copied, or nothing can be.
             unmovable = (made and not made.replicas) or state.unoffered.intersection(MOVING)
-            state = seen if unmovable else reader.read_moves(state)
+            state = seen if unmovable else reader.read_moves(state, reads=with_reads)
         elif with_sizes or _lacks_living(state):
             state = reader.read_sizes(state)
         # Reading usage is slow: only topics to delete need it, if deletions are allowed, and those
@@ -142,10 +144,13 @@ def read_for_moves(
     bootstrap_servers: str | None,
     against: Path | None,
     plan: Callable[[ClusterState], Plan] | None,
+    *,
+    with_reads: bool = False,
 ) -> ClusterState:
     """Read what a plan of any moves needs, of every topic, from a cluster or a snapshot.
 
     If `plan` copies nothing, write rates are not measured. It is None if it needs them itself.
+    `with_reads` also measures what consumer groups read.
     Errors: those of `plan`, and as `read_cluster` and `read_snapshot`; UsageError for a snapshot
     with an address, or a cluster that the estate does not name.
     """
@@ -158,6 +163,7 @@ def read_for_moves(
             cluster,
             bootstrap_servers=bootstrap_servers,
             with_moves=True,
+            with_reads=with_reads,
             every_topic=True,
             plan=plan,
         )

@@ -24,11 +24,13 @@ from reconciler.diff.notes import (
     note_pending_drains,
     note_pending_internal,
     note_scope,
+    note_traffic,
     note_unregistered,
 )
 from reconciler.diff.refusals import note_left_alone, refuse_only_at_create
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model.cluster import Assignment, ClusterState, TopicSpec
+from reconciler.model.moves import LoadKind
 from reconciler.model.plan import DriftedTopic, Plan, Scope, is_chosen
 from reconciler.model.rates import find_least_s
 from reconciler.model.steps import Verb, is_deletion, steps_of
@@ -130,6 +132,7 @@ def plan_cluster(
             ),
             *_warn_of_strange_cluster(entry, plan),
             *note_rates(entry, plan),
+            *(note_traffic(state, [LoadKind.WRITE]) if weigh == "rate" else ()),
             *note_unregistered(entry, state),
             *note_internal_topics(entry, state),
             *note_failed_directories(entry, state),

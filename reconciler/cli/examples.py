@@ -103,7 +103,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "reconciler health --cluster prod-eu --format json",
             "reconciler health --cluster prod-eu --against prod-eu.snapshot.json",
         ),
-        "snapshot": ("reconciler snapshot --cluster prod-eu --out prod-eu.snapshot.json",),
+        "snapshot": (
+            "reconciler snapshot --cluster prod-eu --out prod-eu.snapshot.json",
+            "reconciler snapshot --cluster prod-eu --measure 10m --out busy.json",
+        ),
         "grants": (
             "reconciler grants --cluster prod-eu",
             "reconciler grants --cluster prod-eu --format terraform > grants.tf",

@@ -171,10 +171,16 @@ def command(
         offline=offline_replicas,
         aim=aim,
     )
-    by_rates = aim is not None and not {LoadKind.WRITE, LoadKind.READ}.isdisjoint(aim.by)
+    kinds = aim.by if aim is not None else ()
+    by_rates = not {LoadKind.WRITE, LoadKind.READ}.isdisjoint(kinds)
     with working(f"reading {cluster}") as say:
         state = read_for_moves(
-            loaded, cluster, bootstrap_servers, against, None if by_rates else plan
+            loaded,
+            cluster,
+            bootstrap_servers,
+            against,
+            None if by_rates else plan,
+            with_reads=LoadKind.READ in kinds,
         )
         say("planning")
         planned = plan(state)

@@ -11,6 +11,8 @@ from reconciler.api.planning import load_estate
 from reconciler.api.snapshots import take_snapshot, write_snapshot
 from reconciler.cli import options
 from reconciler.cli.terminal import print_note, working
+from reconciler.diff.notes import note_traffic
+from reconciler.model.moves import LoadKind
 from reconciler.units import approximate_duration, count
 
 
@@ -30,10 +32,14 @@ from reconciler.units import approximate_duration, count
     default="0",
     metavar="DURATION",
     callback=options.read_duration,
-    help="Measure for so long what producers write to each partition, such as 10m.",
+    help="Measure for so long what is written to each partition and read from it, such as 10m.",
 )
 def command(
-    estate: Path, cluster: str, bootstrap_servers: str | None, out: Path, measure: float
+    estate: Path,
+    cluster: str,
+    bootstrap_servers: str | None,
+    out: Path,
+    measure: float,
 ) -> None:
     """Write brokers, topics, replicas and configs of a cluster into a file.
 
@@ -46,7 +52,7 @@ def command(
     find_cluster(loaded, cluster)
     task = f"reading {cluster}"
     if measure:
-        task += f", and measuring writes for {approximate_duration(measure)}"
+        task += f", and measuring its traffic for {approximate_duration(measure)}"
     with working(task):
         state = take_snapshot(
             loaded, cluster, bootstrap_servers=bootstrap_servers, measure_s=measure
@@ -55,8 +61,8 @@ def command(
         click.echo(encode_snapshot(state), nl=False)
     else:
         write_snapshot(state, out)
-    for note in state.notes:
-        print_note(f"{note.severity}: {note.what}; {note.way_out} [{note.rule}]")
+    for note in (*state.notes, *note_traffic(state, tuple(LoadKind))):
+        print_note(f"{note.severity}: {note}")
     brokers, topics = count(len(state.brokers), "broker"), count(len(state.topics), "topic")
     if out != options.STDOUT:
         print_note(f"{cluster}: {brokers} and {topics} saved to {out}")

@@ -13,15 +13,16 @@ from reconciler.diff.refusals import BY_SERVICE
 from reconciler.diff.requests import explain_unmovable
 from reconciler.errors import Finding, Severity
 from reconciler.model.cluster import ClusterState, TopicSpec
-from reconciler.model.moves import MoveKind
+from reconciler.model.moves import LoadKind, MoveKind
 from reconciler.model.plan import Plan
 from reconciler.model.steps import brokers_of, steps_of
 from reconciler.spec.changes import Changes
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.entry import ClusterEntry
-from reconciler.units import count
+from reconciler.units import approximate_duration, count
 
 LEFT_SHOWN = 10
+_SHORT_S = 300
 INTERNAL_FACTOR = "internal_replication_factor"
 """The key of a cluster for the replicas of topics internal to Kafka."""
 
@@ -57,6 +58,8 @@ def concerns(note: Finding, plan: Plan) -> bool:
             return False  # `entry.notes` repeats these for the cluster
         case "cluster-rights":  # hidden topics matter only to placement: their load is unknown
             return any(brokers_of(step) for topic in plan.topics for step in steps_of(topic))
+        case "groups-unseen":  # no plan of changes weighs by reads
+            return False
         case "sizes-unseen":  # a snapshot has it, whatever it is used for
             return plan.weighed is not None or plan.moves is not None
         case _:
@@ -77,6 +80,33 @@ def mute_notes(entry: ClusterEntry, notes: Iterable[Finding]) -> tuple[Finding, 
     what = f"{count(len(muted), 'note')} muted by clusters.yaml: {listed}"
     line = Finding("notes-muted", what, where=entry.where("mute"), severity=Severity.NOTE)
     return (*(note for note in notes if note not in muted), line)
+
+
+def note_traffic(state: ClusterState, kinds: Collection[LoadKind]) -> Iterator[Finding]:
+    """Note over what time the rates of some kinds were measured, and which of them are guesses.
+
+    Rates that a snapshot has from elsewhere were not measured, and nothing is known of them.
+    """
+    if not state.measured_s:
+        return
+    window = approximate_duration(state.measured_s)
+    way_out = ""
+    if state.measured_s < _SHORT_S:
+        way_out = "that is little: measure for longer with snapshot --measure 10m"
+    if LoadKind.WRITE in kinds:
+        what = f"writes were measured over {window}"
+        guessed = sum(len(topic.guessed_rates) for topic in state.topics.values())
+        if guessed:
+            are = "is a guess" if guessed == 1 else "are guesses"
+            why = "their logs lost records meanwhile, or are compacted"
+            what += f"; the rates of {count(guessed, 'partition')} {are}: {why}"
+        yield Finding("rates-measured", what, way_out, severity=Severity.NOTE)
+    if LoadKind.READ in kinds and state.committed_offsets is not None:
+        what = (
+            f"reads are guesses, from what groups committed over {window}: consumers that do not "
+            "commit count as none, and what followers serve counts for leaders"
+        )
+        yield Finding("rates-measured", what, way_out, severity=Severity.NOTE)
 
 
 def note_scope(changes: Changes, chosen: int, topics: int) -> Iterator[Finding]:

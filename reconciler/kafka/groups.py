@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import ClusterMetadata
 
 from reconciler.errors import Finding, Severity
 from reconciler.kafka.connection import REQUEST_S, Connection
@@ -26,9 +27,10 @@ from reconciler.kafka.usage import (
     ask_until_told,
     check_visibility,
     cut_batches,
+    grant_describe,
     has_known_kind,
 )
-from reconciler.model.cluster import Place
+from reconciler.model.cluster import CommittedOffsets, Place, TopicState
 from reconciler.model.groups import Group, GroupMember, GroupsReading
 from reconciler.model.rights import GROUP
 
@@ -43,24 +45,9 @@ def read_groups(connection: Connection, topics: Collection[str] | None = None) -
     answer at all. Cost: a request for each broker, one or two for every 100 groups, and one for
     every 1,000 partitions and leader.
     """
-    from kafka.errors import IncompatibleBrokerVersion
-    from kafka.errors import KafkaError as ClientError
-
     metadata = connection.ask(read_metadata, f"reading {connection.entry.name}")
     visible = Groups()
-    check_visibility(connection, metadata, visible)
-    try:
-        found = ask_second_client(connection, _ask_for_groups)
-    except (UntranslatableError, NoAnswerError) as error:
-        visible.miss(f"consumer groups cannot be listed: {error}", "kafka-consumer-groups may")
-        found = _Found()
-    except ClientError as error:
-        what = f"consumer groups cannot be listed: {describe_error(error)}"
-        way_out = "the brokers' logs say more"
-        if isinstance(error, IncompatibleBrokerVersion):
-            way_out = "the tools of the service may list them"
-        visible.miss(what, way_out)
-        found = _Found()
+    found = _find_groups(connection, metadata, visible)
     _add_members(connection, found)
     groups = [_select(group, topics) for _, group in sorted(found.groups.items())]
     places = {
@@ -74,6 +61,76 @@ def read_groups(connection: Connection, topics: Collection[str] | None = None) -
     return GroupsReading(tuple(groups), MappingProxyType(ends), tuple(note_unseen(visible)))
 
 
+def read_committed(
+    connection: Connection, topics: Mapping[str, TopicState]
+) -> tuple[CommittedOffsets | None, tuple[Finding, ...]]:
+    """Read the committed offsets of all groups on some topics, and a note on what is missing.
+
+    None if no group may be seen, or of none its offsets. Errors: ClusterError if the cluster does
+    not answer at all. Cost: a request for each broker, and one for every 100 groups.
+    """
+    metadata = connection.ask(read_metadata, f"reading {connection.entry.name}")
+    visible = Groups()
+    found = _find_groups(connection, metadata, visible)
+    missed = {
+        name: group.unseen
+        for name, group in sorted(found.groups.items())
+        if group.unseen and (group.kind not in _COMMITS or group.unseen != _READ_BY)
+    }
+    way_out = grant_describe(connection, "--group '*'") if found.denied else ""
+    if visible.unseen or (missed and len(missed) == len(found.groups)):
+        why = visible.unseen or _name_missed(missed)
+        return None, (_note_reads(f"are unknown: {why}", visible.way_out or way_out),)
+    notes = (_note_reads(f"leave out {_name_missed(missed)}", way_out),) if missed else ()
+    shown = {
+        name: committed
+        for name, group in sorted(found.groups.items())
+        if name not in missed and (committed := _list_committed(group.committed, topics))
+    }
+    return shown, notes
+
+
+def _note_reads(what: str, way_out: str) -> Finding:
+    return Finding("groups-unseen", f"rates of reads {what}", way_out, severity=Severity.NOTE)
+
+
+def _name_missed(missed: Mapping[str, str]) -> str:
+    """Name one group whose offsets are unknown with the reason, and count the others."""
+    (name, why), *others = missed.items()
+    more = f", and {len(others):,} more" if others else ""
+    return f"group {name} ({why}){more}"
+
+
+def _list_committed(
+    committed: Mapping[Place, int], topics: Mapping[str, TopicState]
+) -> dict[str, tuple[int, ...]]:
+    """Return the offsets of one group by topic, one for each partition."""
+    return {
+        name: tuple(committed.get((name, p), -1) for p in range(len(topics[name].assignment)))
+        for name in sorted({name for name, _ in committed})
+        if name in topics
+    }
+
+
+def _find_groups(connection: Connection, metadata: ClusterMetadata, visible: Groups) -> _Found:
+    """List all groups with their offsets; `visible` gets the reason why some may be missing."""
+    from kafka.errors import IncompatibleBrokerVersion
+    from kafka.errors import KafkaError as ClientError
+
+    check_visibility(connection, metadata, visible)
+    try:
+        return ask_second_client(connection, _ask_for_groups)
+    except (UntranslatableError, NoAnswerError) as error:
+        visible.miss(f"consumer groups cannot be listed: {error}", "kafka-consumer-groups may")
+    except ClientError as error:
+        what = f"consumer groups cannot be listed: {describe_error(error)}"
+        way_out = "the brokers' logs say more"
+        if isinstance(error, IncompatibleBrokerVersion):
+            way_out = "the tools of the service may list them"
+        visible.miss(what, way_out)
+    return _Found()
+
+
 def note_unseen(found: Groups) -> Iterator[Finding]:
     """Yield a warning if there may be groups that nobody could see."""
     if found.unseen:
@@ -82,9 +139,10 @@ def note_unseen(found: Groups) -> Iterator[Finding]:
 
 @dataclass(slots=True)
 class _Found:
-    """The groups by name, as far as they are known."""
+    """The groups by name, as far as they are known. `denied`: offsets of some may not be read."""
 
     groups: dict[str, Group] = field(default_factory=dict)
+    denied: bool = False
 
     def miss(self, name: str, why: str) -> None:
         """Note why something of a group is missing; the first reason is kept."""
@@ -119,6 +177,7 @@ def _take_committed(client: Any, names: Sequence[str], found: _Found) -> None:
         if isinstance(error, RetriableError) and len(names) > 1:
             raise  # a coordinator moves: the second client asks again
         if len(names) == 1:
+            found.denied |= is_denial(KafkaError(error.errno))
             found.miss(names[0], f"its offsets cannot be read: {describe_error(error)}")
             return
         for name in names:

@@ -1,4 +1,4 @@
-"""Reading log directories: the bytes of each partition, how fast it is written, and free space.
+"""Reading log directories: the bytes of each partition, and free space.
 
 kafka-python asks, because librdkafka has no DescribeLogDirs. Every broker knows its own replicas
 only, so each is asked by itself: kafka-python's describe_log_dirs asks them one after the other,
@@ -7,7 +7,6 @@ and if one is down, all answers are lost.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -19,14 +18,12 @@ from reconciler.errors import Finding, Severity
 from reconciler.kafka.connection import Connection
 from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
 from reconciler.kafka.offered import list_unoffered, say_unoffered
+from reconciler.kafka.offsets import Offsets
 from reconciler.kafka.rights import name_missing
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client, describe_error
-from reconciler.model.cluster import ClusterState, LogDirectory, Place, TopicState
+from reconciler.model.cluster import ClusterState, LeaderLog, LogDirectory, Place, TopicState
 from reconciler.model.requests import KafkaRequest
 from reconciler.side_by_side import run_side_by_side
-
-RATE_INTERVAL_S = 10.0
-"""The time between the two readings that give write rates."""
 
 _AT_ONCE = 16
 _OFFLINE = 56
@@ -35,9 +32,8 @@ _OFFLINE = 56
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """The answer of one broker: when it came, its directories, and bytes by partition."""
+    """The answer of one broker: its directories, and bytes by partition."""
 
-    clock_s: float
     directories: tuple[LogDirectory, ...]
     sizes: Mapping[Place, int]
 
@@ -46,34 +42,29 @@ class _Held:
 class _Answers:
     """The answers of all brokers. `silent` holds a reason by broker; `denied`: a right is missing;
     `unoffered`: no broker has the request.
-
-    `later` holds the answers of the second reading.
     """
 
     held: dict[int, _Held] = field(default_factory=dict)
-    later: dict[int, _Held] = field(default_factory=dict)
     silent: dict[int, str] = field(default_factory=dict)
     denied: bool = False
     unoffered: bool = False
 
 
 def read_sizes(
-    connection: Connection, state: ClusterState, interval_s: float = 0.0
+    connection: Connection, state: ClusterState, offsets: Offsets | None = None
 ) -> ClusterState:
     """Add the sizes of partitions and the log directories of brokers to a state.
 
-    The size of a partition is that of its largest replica. With an interval, all brokers are asked
-    again after it: the growth of a leader is the write rate of its partition, and a leader that
-    shrank meanwhile has none. What cannot be read is unknown, and a note says why.
-    Errors: ClusterError if no broker answers at all. Cost: one request for each broker, two with an
-    interval.
+    The size of a partition is that of its largest replica. With the offsets of partitions, the logs
+    of their leaders are added as well. What cannot be read is unknown, and a note says why.
+    Errors: ClusterError if no broker answers at all. Cost: one request for each broker.
     """
     from kafka.errors import KafkaError as ClientError
 
     notes = []
     found = _Answers()
     try:
-        found = ask_second_client(connection, lambda client: _ask_brokers(client, interval_s))
+        found = ask_second_client(connection, _ask_brokers)
     except (UntranslatableError, NoAnswerError) as error:
         notes.append(_note_unseen(connection, str(error)))
     except ClientError as error:
@@ -86,11 +77,8 @@ def read_sizes(
     topics = {}
     for name, topic in state.topics.items():
         sizes = (largest.get((name, p), -1) for p in range(len(topic.assignment)))
-        topics[name] = replace(
-            topic,
-            size_bytes=_list_known(sizes),
-            write_bytes_per_s=_list_known(_measure_rates(topic, found)),
-        )
+        logs = tuple(_list_logs(topic, found, offsets)) if offsets is not None else ()
+        topics[name] = replace(topic, size_bytes=_list_known(sizes), logs=logs if any(logs) else ())
     directories = {broker: held.directories for broker, held in sorted(found.held.items())}
     return replace(
         state,
@@ -106,19 +94,16 @@ def _list_known(amounts: Iterable[int]) -> tuple[int, ...]:
     return listed if any(amount >= 0 for amount in listed) else ()
 
 
-def _measure_rates(topic: TopicState, found: _Answers) -> Iterator[int]:
-    """Yield what each partition's leader took between both readings. Units: bytes per second."""
+def _list_logs(topic: TopicState, found: _Answers, offsets: Offsets) -> Iterator[LeaderLog | None]:
+    """Yield the log of each partition's leader, None if its offsets or bytes are unknown."""
     for number, leader in enumerate(topic.leaders):
         place = (topic.name, number)
-        first, second = found.held.get(leader), found.later.get(leader)
-        if first is None or second is None:
-            yield -1
-            continue
-        was, is_ = first.sizes.get(place), second.sizes.get(place)
-        if was is None or is_ is None or is_ < was:
-            yield -1
+        start, end = offsets.first.get(place), offsets.end.get(place)
+        size = found.held[leader].sizes.get(place) if leader in found.held else None
+        if start is None or end is None or size is None:
+            yield None
         else:
-            yield round((is_ - was) / (second.clock_s - first.clock_s))
+            yield LeaderLog(leader, start, end, size)
 
 
 def note_unoffered(cluster: str) -> Finding:
@@ -147,33 +132,26 @@ def _note_unseen(connection: Connection, reason: str) -> Finding:
     return Finding("sizes-unseen", what, way_out, severity=Severity.NOTE)
 
 
-def _ask_brokers(client: Any, interval_s: float) -> _Answers:
-    """Ask all brokers in parallel, and once more after an interval."""
+def _ask_brokers(client: Any) -> _Answers:
+    """Ask all brokers in parallel."""
     found = _Answers(unoffered=KafkaRequest.DESCRIBE_LOG_DIRS in list_unoffered(client))
-    if found.unoffered:
-        return found
-    brokers = sorted(node.node_id for node in client._manager.cluster.brokers())
-    _ask_each(client, brokers, found)
-    if interval_s and found.held:
-        time.sleep(interval_s)
-        again = _Answers()  # a broker that is silent now only leaves rates unknown
-        _ask_each(client, sorted(found.held), again)
-        found.later = again.held
+    if not found.unoffered:
+        brokers = sorted(node.node_id for node in client._manager.cluster.brokers())
+        _ask_each(client, brokers, found)
     return found
 
 
 def _ask_each(client: Any, brokers: list[int], found: _Answers) -> None:
     from kafka.errors import KafkaError as ClientError
 
-    def ask(broker: int) -> tuple[int, Any, float]:
+    def ask(broker: int) -> tuple[int, Any]:
         try:
-            answer = _ask_broker(client, broker)
+            return broker, _ask_broker(client, broker)
         except (ClientError, OSError) as error:
-            return broker, error, 0.0
-        return broker, answer, time.monotonic()
+            return broker, error
 
-    def take(asked: tuple[int, Any, float]) -> None:
-        broker, answer, clock_s = asked
+    def take(asked: tuple[int, Any]) -> None:
+        broker, answer = asked
         if isinstance(answer, Exception):
             found.silent[broker] = describe_error(answer)
         elif answer.error_code in DENIED or not answer.results:
@@ -182,7 +160,7 @@ def _ask_each(client: Any, brokers: list[int], found: _Answers) -> None:
         elif answer.error_code:
             found.silent[broker] = name_error(KafkaError(answer.error_code))
         else:
-            found.held[broker] = _Held(clock_s, *read_directories(answer, is_whole=True))
+            found.held[broker] = _Held(*read_directories(answer, is_whole=True))
 
     run_side_by_side(ask, brokers, _AT_ONCE, take)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -24,7 +25,7 @@ from reconciler.kafka.configs import (
 from reconciler.kafka.connection import REQUEST_S, Connection
 from reconciler.kafka.groups import read_groups
 from reconciler.kafka.lock import check_requests
-from reconciler.kafka.log_dirs import RATE_INTERVAL_S, read_sizes
+from reconciler.kafka.log_dirs import read_sizes
 from reconciler.kafka.metadata import read_metadata, read_topic
 from reconciler.kafka.moves import read_throttle_lists
 from reconciler.kafka.offered import find_unoffered
@@ -40,12 +41,17 @@ from reconciler.kafka.rights import (
     refuse_missing,
 )
 from reconciler.kafka.second_look import read_in_flight, settle_overrides, settle_rows
+from reconciler.kafka.traffic import read_traffic
 from reconciler.kafka.usage import read_usage
 from reconciler.kafka.views import Views, is_behind, is_uneven
 from reconciler.model.cluster import Broker, ClusterState, ThrottleRate, TopicState, TopicUsage
 from reconciler.model.configs import ConfigValue
 from reconciler.model.groups import GroupsReading, Producers
+from reconciler.model.growth import measure_rates
 from reconciler.model.requests import KafkaRequest
+
+RATE_INTERVAL_S = 10.0
+"""The time between the two readings of a plan that give rates."""
 
 
 class KafkaReader:
@@ -156,24 +162,37 @@ class KafkaReader:
         what = f"reading configs of {topic or 'brokers'} on {self._connection.entry.name}"
         return self._connection.ask(lambda client: read_config_values(client, topic, brokers), what)
 
-    def read_sizes(self, state: ClusterState, *, interval_s: float = 0) -> ClusterState:
+    def read_sizes(self, state: ClusterState) -> ClusterState:
         """Add the sizes of partitions and the log directories of brokers to a state.
 
-        With an interval, sizes are read twice, and write rates are how much leaders grow meanwhile.
         What cannot be read is unknown, and a note of the state says why. Errors: as `read_cluster`.
-        Cost: one request for each broker, or two and the interval.
+        Cost: one request for each broker.
         """
-        return read_sizes(self._connection, state, interval_s)
+        return read_sizes(self._connection, state)
+
+    def read_traffic(self, state: ClusterState, *, reads: bool) -> ClusterState:
+        """Add to a state what a later one is compared with: sizes, logs, and the time.
+
+        `reads` adds what groups committed. Errors: as `read_cluster`. Cost: one request for each
+        broker, two for every 1,000 partitions and leader, and for `reads` one for every 100 groups.
+        """
+        return read_traffic(self._connection, state, reads=reads)
 
     def read_moves(
-        self, state: ClusterState, *, interval_s: float = RATE_INTERVAL_S, lists: bool = True
+        self,
+        state: ClusterState,
+        *,
+        interval_s: float = RATE_INTERVAL_S,
+        reads: bool = False,
+        lists: bool = True,
     ) -> ClusterState:
-        """Add what a plan of moves needs to a state: sizes, write rates, moves and throttles.
+        """Add what a plan of moves needs to a state: sizes, rates, moves and throttles.
 
-        Write rates are measured over an interval: a longer one makes them more exact. `lists`:
-        whether throttle lists are read; the configs of a topic, where they were read, have them.
-        Errors: as `read_cluster`. Cost: the interval, two requests for each broker, and for lists
-        one for every 500 topics.
+        Rates are measured over an interval: a longer one makes them more exact. `reads` measures
+        also what groups read, as they commit. `lists`: whether throttle lists are read; the configs
+        of a topic, where they were read, have them.
+        Errors: as `read_cluster`. Cost: the interval, and `read_traffic` twice, or `read_sizes` if
+        there is no interval; and for lists one request for every 500 topics.
         """
         in_flight, notes = read_in_flight(self._connection, state.topics)
         # Reading rows may have met the same trouble.
@@ -182,7 +201,11 @@ class KafkaReader:
         state = replace(
             state, reassignments=in_flight, throttle_lists=found, notes=(*state.notes, *new)
         )
-        return read_sizes(self._connection, state, interval_s)
+        if not interval_s:
+            return self.read_sizes(state)
+        before = self.read_traffic(state, reads=reads)
+        time.sleep(interval_s)
+        return measure_rates(before, self.read_traffic(state, reads=reads))
 
     def read_voters(self, state: ClusterState) -> ClusterState:
         """Add the controllers that vote to a state; none if the cluster does not tell."""

@@ -165,7 +165,7 @@ def find_groups(
         error = failed[name]
         if is_denial(error):
             what = f"the account lacks Describe on the active consumer group {name}"
-            found.miss(what, _grant_describe(connection, f"--group {name}"))
+            found.miss(what, grant_describe(connection, f"--group {name}"))
         else:
             what = f"consumer group {name} cannot be described: {explain_error(error)}"
             found.miss(what, _AGAIN_LATER)
@@ -182,7 +182,7 @@ def check_visibility(connection: Connection, metadata: ClusterMetadata, found: G
     )
     if AclOperation.DESCRIBE not in read_held(connection, described.authorized_operations):
         what = "consumer groups are not visible: the account lacks Describe on the cluster"
-        found.miss(what, _grant_describe(connection, "--cluster"))
+        found.miss(what, grant_describe(connection, "--cluster"))
     offsets = metadata.topics.get(OFFSETS_TOPIC)
     if offsets and any(partition.leader < 0 for partition in offsets.partitions.values()):
         what = f"consumer groups are not visible: partitions of {OFFSETS_TOPIC} have no leader"
@@ -304,6 +304,6 @@ def cut_batches(groups: Sequence[str]) -> Iterator[list[str]]:
         yield list(groups[start : start + BATCH])
 
 
-def _grant_describe(connection: Connection, on: str) -> str:
+def grant_describe(connection: Connection, on: str) -> str:
     user = connection.settings.get("sasl.username") or "NAME"
     return f"grant it: kafka-acls --add --allow-principal User:{user} --operation Describe {on}"

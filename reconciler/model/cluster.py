@@ -17,6 +17,9 @@ Replicas = tuple[int, ...]
 Assignment = tuple[Replicas, ...]
 """Row p holds the replicas of partition p."""
 
+CommittedOffsets = Mapping[str, Mapping[str, tuple[int, ...]]]
+"""Committed offsets by group and topic, one for each partition; -1 for none."""
+
 BY_BROKERS = -1
 """In a planned row, in the place of a broker id: the brokers choose who gets the replica."""
 
@@ -193,6 +196,23 @@ class TopicSpec:
         return self.location
 
 
+class LeaderLog(NamedTuple):
+    """The log of a partition on the disk of its leader: first and end offset, and bytes.
+
+    Of a tiered topic, `start` is the first offset that is on the disk.
+    """
+
+    leader: int
+    start: int
+    end: int
+    size_bytes: int
+
+    @property
+    def bytes_per_record(self) -> float:
+        """The average bytes per offset, 0 if there are none: an offset without a record counts."""
+        return self.size_bytes / (self.end - self.start) if self.end > self.start else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class TopicState:
     """The actual topic on one cluster.
@@ -203,6 +223,8 @@ class TopicState:
     metadata still lists. `in_sync` holds the in-sync replicas, `leaders` the current leader (-1 for
     none), `size_bytes`, `write_bytes_per_s` (what producers write) and `read_bytes_per_s` (what
     consumers read) a number (-1 if unknown), each per partition; each is empty if unknown.
+    `guessed_rates` names the partitions whose write rate is a guess; a rate of reads is always one.
+    `logs` holds the log of each partition's leader, None if unknown, to compare with a later one.
     `disputed` holds the overrides on which the brokers disagree, with the value from each broker,
     None for not set; `config` omits these overrides.
     """
@@ -217,6 +239,8 @@ class TopicState:
     size_bytes: tuple[int, ...] = ()
     write_bytes_per_s: tuple[int, ...] = ()
     read_bytes_per_s: tuple[int, ...] = ()
+    guessed_rates: frozenset[int] = frozenset()
+    logs: tuple[LeaderLog | None, ...] = ()
     leaders: tuple[int, ...] = ()
     disputed: Mapping[str, Mapping[int, str | None]] = field(
         default_factory=lambda: MappingProxyType({})
@@ -361,6 +385,10 @@ class ClusterState:
     `directories` holds the log directories by broker, `reassignments` what is in flight, and
     `voters` the controllers that vote; they and the lists are read for plans of moves only.
     `unoffered` holds the requests that the brokers do not offer, as far as a plan needed to know.
+    `read_at_ms` is when sizes were read, in milliseconds since 1970 by the clock of the reader, 0
+    if unknown. `committed_offsets` holds those of groups, by group and topic, one for each
+    partition (-1 for none); None if they were not read. `measured_s` is the time over which rates
+    were measured, 0 if they were not.
     `notes` lists what could not be read from the cluster, and the consequence for a plan; an error
     among them refuses a plan with steps.
     """
@@ -384,6 +412,9 @@ class ClusterState:
     throttle_lists: tuple[ThrottleList, ...] = ()
     unoffered: frozenset[KafkaRequest] = frozenset()
     read_on: str = ""
+    read_at_ms: int = 0
+    committed_offsets: CommittedOffsets | None = None
+    measured_s: int = 0
 
     @property
     def user_topics(self) -> Mapping[str, TopicState]:

@@ -6,13 +6,13 @@ nothing. What the bands mean: docs/rebalance.md.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from statistics import median
 from typing import TYPE_CHECKING
 
-from reconciler.errors import UsageError
+from reconciler.errors import Finding, UsageError
 from reconciler.model.cluster import ClusterState, Place, Replicas, TopicState
 from reconciler.model.moves import BrokerBand, LoadAim, LoadBand, LoadKind, PlannedBalance
 from reconciler.moves.differences import MoveDiff
@@ -30,6 +30,9 @@ FIELDS: Mapping[LoadKind, str] = {
 
 _NEXT = 10
 """How many shares of a load outside its band one share of the load named before it weighs."""
+
+_UNSEEN = ("sizes-unseen", "groups-unseen")
+"""The rules of the notes that say why amounts are unknown."""
 
 _BELOW = 0.95
 """How far below a limit of --over a disk is to come, so that it is not above it again at once."""
@@ -345,7 +348,7 @@ class _Table:
             amounts = [int(not self.state.topics[name].internal) for name, _ in self.places]
         else:
             topics = [self.state.topics[name] for name in self.names]
-            amounts = list(_fill_in(topics, kind))
+            amounts = list(_fill_in(topics, kind, self.state.notes))
         if kind is LoadKind.READ and leads:
             written = self._list_amounts(LoadKind.WRITE)
             followers = [len(row) - 1 for row in self.rows]
@@ -394,16 +397,19 @@ def _is_known(state: ClusterState, kind: LoadKind) -> bool:
     )
 
 
-def _fill_in(topics: Sequence[TopicState], kind: LoadKind) -> Iterator[int]:
+def _fill_in(
+    topics: Sequence[TopicState], kind: LoadKind, notes: Iterable[Finding]
+) -> Iterator[int]:
     """Yield the amount of every partition; an unknown one is the median of its topic, or of all.
 
-    Errors: UsageError if none is known.
+    Errors: UsageError if none is known, with the `notes` of the state that say why.
     """
     found = [getattr(topic, FIELDS[kind]) for topic in topics]
     medians = [median(known) for each in found if (known := [a for a in each if a >= 0])]
     if not medians:
         what = f"no {FIELDS[kind]} is known of any partition"
-        raise UsageError(f"{what}, so nothing can be balanced --by {kind}")
+        unseen = [f"{note.what}; {note.way_out}" for note in notes if note.rule in _UNSEEN]
+        raise UsageError("\n".join([f"{what}, so nothing can be balanced --by {kind}", *unseen]))
     usual = median(medians)
     for topic, each in zip(topics, found, strict=True):
         known = [amount for amount in each if amount >= 0]

@@ -35,6 +35,7 @@ from reconciler.model.health import find_problems, read_min_insync
 from reconciler.model.moves import (
     MIN_INSYNC,
     DefaultRate,
+    LoadKind,
     MoveKind,
     MovePolicy,
     PlannedMoves,
@@ -78,6 +79,7 @@ UNCLEAN = "unclean.leader.election.enable"
 """The config that lets a replica lead that is not in sync."""
 
 UNSEEN = "reassignments-unseen"
+_GROUPS_UNSEEN = "groups-unseen"
 """The note of a reading without the list of what is in flight."""
 
 
@@ -121,10 +123,14 @@ def plan_moves(
     return add_cost(entry, plan, state)
 
 
-def list_notes(state: ClusterState) -> list[Finding]:
-    """List the notes of a state, but for those that refuse a plan of moves."""
+def list_notes(state: ClusterState, kinds: Collection[LoadKind] = ()) -> list[Finding]:
+    """List the notes of a state, but for those that refuse a plan of moves.
+
+    In: the loads that the plan balances; groups matter to reads alone.
+    """
+    left_out = {UNSEEN} if LoadKind.READ in kinds else {UNSEEN, _GROUPS_UNSEEN}
     notes = (note for note in state.notes if note.severity is not Severity.ERROR)
-    return [note for note in notes if note.rule != UNSEEN]
+    return [note for note in notes if note.rule not in left_out]
 
 
 def add_cost(

@@ -15,6 +15,7 @@ from reconciler.diff.notes import (
     note_failed_directories,
     note_internal_topics,
     note_pending_internal,
+    note_traffic,
     note_unregistered,
 )
 from reconciler.errors import Finding, Severity, UsageError
@@ -85,6 +86,7 @@ def plan_rebalance(
     takers = sorted(brokers or able)
     diffs = tuple(choice.choose_offline(topics, takers, able) if offline else choice.choose(topics))
     balance, limited = None, None
+    kinds = aim.by if aim is not None else ()
     if aim is not None:
         aim = replace(aim, brokers=frozenset(brokers), max_bytes=max_bytes)
         diffs, balance = balance_by_load(entry, diffs, state, aim, able)
@@ -109,7 +111,8 @@ def plan_rebalance(
     moved = tuple(topic for topic in plan.topics if steps_of(topic) or topic.refusals)
     notes = (
         *entry.notes,
-        *list_notes(state),
+        *list_notes(state, kinds),
+        *note_traffic(state, kinds),
         *note_unregistered(entry, state),
         *note_internal_topics(entry, state),
         *note_pending_internal(entry, state),

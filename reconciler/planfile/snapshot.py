@@ -203,12 +203,17 @@ def _check_topic(topic: TopicEntry) -> Iterator[Mistake]:
         if len(set(row)) < len(row):
             what = f"a broker is listed twice in {list(row)}"
             yield ("partitions", partition), what, "a broker holds one replica of a partition"
-    for key in ("in_sync", "size_bytes", "write_bytes_per_s", "read_bytes_per_s"):
+    for key in ("in_sync", "size_bytes", "write_bytes_per_s", "read_bytes_per_s", "logs"):
         entries = getattr(topic, key)
         if entries and len(entries) != count:
             what = f"{len(entries)} entries for {count} partitions"
             yield (key,), what, "write one for each, or leave all of them out"
-    for number, partition in enumerate(topic.reassigning):
-        if partition >= count:
-            what = f"there is no partition {partition}; the last is {count - 1}"
-            yield ("reassigning", number), what, "partitions count from 0"
+    for key in ("reassigning", "guessed_rates"):
+        for number, partition in enumerate(getattr(topic, key)):
+            if partition >= count:
+                what = f"there is no partition {partition}; the last is {count - 1}"
+                yield (key, number), what, "partitions count from 0"
+    for partition, log in enumerate(topic.logs):
+        if log is not None and log[1] > log[2]:
+            what = f"the first offset, {log[1]}, is above the end offset, {log[2]}"
+            yield ("logs", partition), what, "a log ends where it begins, or later"

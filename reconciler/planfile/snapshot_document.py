@@ -5,11 +5,13 @@ Only brokers are required: anything else that is missing counts as healthy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AliasChoices,
+    AwareDatetime,
     ConfigDict,
     Field,
     PlainSerializer,
@@ -19,7 +21,14 @@ from pydantic import (
 )
 
 from reconciler.errors import Finding
-from reconciler.model.cluster import INTERNAL_TOPICS, Broker, ClusterState, LogDirectory, TopicState
+from reconciler.model.cluster import (
+    INTERNAL_TOPICS,
+    Broker,
+    ClusterState,
+    LeaderLog,
+    LogDirectory,
+    TopicState,
+)
 from reconciler.model.requests import KafkaRequest
 from reconciler.planfile.documents import OMIT_EMPTY, Derived, Document, Held
 
@@ -39,12 +48,22 @@ _OMIT_TRUE = Field(exclude_if=lambda value: value is True)
 Row = Annotated[tuple[BrokerId, ...], NOT_EMPTY]
 Version = Annotated[StrictStr, Field(pattern=r"^[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$")]
 Amount = Annotated[StrictInt, Field(ge=0, le=2**63 - 1)]
-Amounts = Annotated[
-    tuple[Amount | None, ...],
-    PlainSerializer(lambda amounts: [None if amount < 0 else amount for amount in amounts]),
-    OMIT_EMPTY,
+Numbers = tuple[Amount | None, ...]
+"""One number per partition, null if it is unknown: -1 in the class."""
+
+
+def _write_numbers(numbers: Iterable[int]) -> Numbers:
+    return tuple(None if number < 0 else number for number in numbers)
+
+
+def _read_numbers(written: Numbers) -> tuple[int, ...]:
+    return tuple(-1 if number is None else number for number in written)
+
+
+Amounts = Annotated[Numbers, PlainSerializer(_write_numbers), OMIT_EMPTY]
+PartitionNumbers = Annotated[
+    tuple[Annotated[StrictInt, Field(ge=0)], ...], PlainSerializer(sorted), OMIT_EMPTY
 ]
-"""One number per partition; -1 in the class, and null in the file, if it is unknown."""
 
 
 class _Entry(Document):
@@ -81,13 +100,20 @@ class BrokerEntry(_Entry):
     ] = ()
 
 
+Log = Annotated[
+    tuple[BrokerId, Amount, Amount, Amount],
+    Field(description="The leader, and of its log: the first offset, the end offset, the bytes."),
+]
+
+
 class TopicEntry(_Entry):
     """A topic: row p of `partitions` lists the brokers of partition p, preferred leader first.
 
     `config` holds overrides only; null is the value of a key that the brokers do not know.
     `reassigning` names the partitions under reassignment, whose rows are their targets.
     `size_bytes`, `write_bytes_per_s` and `read_bytes_per_s` hold one number per partition, null if
-    it is unknown: the stored bytes, the rate of producers, and that of consumers.
+    it is unknown: the stored bytes, the rate of producers, and that of consumers. `guessed_rates`
+    names the partitions whose write rate is a guess. `logs` is what a later one is compared with.
     """
 
     made_of: ClassVar[type | None] = TopicState
@@ -97,9 +123,7 @@ class TopicEntry(_Entry):
     partitions: Annotated[tuple[Row, ...], Held("assignment")]
     config: Annotated[dict[StrictStr, StrictStr | None], OMIT_EMPTY] = Field(default_factory=dict)
     in_sync: Annotated[tuple[tuple[BrokerId, ...], ...], OMIT_EMPTY] = ()
-    reassigning: Annotated[
-        tuple[Annotated[StrictInt, Field(ge=0)], ...], PlainSerializer(sorted), OMIT_EMPTY
-    ] = ()
+    reassigning: PartitionNumbers = ()
     internal: Annotated[StrictBool, OMIT_EMPTY] = False
     size_bytes: Amounts = ()
     # `rate_bytes_per_s` was its name before there were rates of reads.
@@ -107,6 +131,8 @@ class TopicEntry(_Entry):
         Amounts, Field(validation_alias=AliasChoices("write_bytes_per_s", "rate_bytes_per_s"))
     ] = ()
     read_bytes_per_s: Amounts = ()
+    guessed_rates: PartitionNumbers = ()
+    logs: Annotated[tuple[Log | None, ...], OMIT_EMPTY] = ()
 
     @classmethod
     def write(cls, value: TopicState, **given: Any) -> Self:
@@ -118,8 +144,10 @@ class TopicEntry(_Entry):
         """Yield each field that it holds, with its value."""
         yield from super().list_fields()
         for key in ("size_bytes", "write_bytes_per_s", "read_bytes_per_s"):
-            yield key, tuple(-1 if amount is None else amount for amount in getattr(self, key))
+            yield key, _read_numbers(getattr(self, key))
         yield "reassigning", frozenset(self.reassigning)
+        yield "guessed_rates", frozenset(self.guessed_rates)
+        yield "logs", tuple(log and LeaderLog(*log) for log in self.logs)
         yield "internal", self.internal or self.name in INTERNAL_TOPICS
 
 
@@ -129,6 +157,20 @@ def _write_brokers(state: ClusterState) -> tuple[BrokerEntry, ...]:
         held = tuple(map(LogDirectoryEntry.write, state.directories.get(broker.id, ())))
         entries.append(BrokerEntry.write(broker, log_directories=held))
     return tuple(entries)
+
+
+def _write_committed(state: ClusterState) -> dict[str, dict[str, Numbers]] | None:
+    if state.committed_offsets is None:
+        return None
+    return {
+        group: {topic: _write_numbers(offsets) for topic, offsets in sorted(topics.items())}
+        for group, topics in sorted(state.committed_offsets.items())
+    }
+
+
+def _read_time(state: ClusterState) -> datetime | None:
+    at_ms = state.read_at_ms
+    return datetime.fromtimestamp(at_ms / 1000, UTC) if at_ms else None
 
 
 def _write_topics(state: ClusterState) -> tuple[TopicEntry, ...]:
@@ -143,6 +185,10 @@ class SnapshotDocument(_Entry):
     remote.log.storage.system.enable: "true" if all brokers have it, else "false". `can_cordon`:
     they know cordoned.log.dirs (Kafka 4.3). `unoffered`: the requests that they do not offer, of
     those that changes and moves need. Brokers that appear only in rows are dead.
+
+    `read_at` is when sizes were read, by the clock of the reader. `measured_s` is the time over
+    which rates were measured. `committed_offsets` holds those of groups, by group and topic, one
+    for each partition.
     """
 
     made_of: ClassVar[type | None] = ClusterState
@@ -154,6 +200,8 @@ class SnapshotDocument(_Entry):
         StrictStr, Field(pattern=r"^\d{1,9}\.\d{1,9}$"), Derived(lambda _: FORMAT_VERSION)
     ] = FORMAT_VERSION
     cluster_id: StrictStr | None = None
+    read_at: Annotated[AwareDatetime | None, Derived(_read_time), _OMIT_NULL] = None
+    measured_s: Annotated[Amount, OMIT_EMPTY] = 0
     kafka_version: Annotated[Version | None, OMIT_EMPTY] = None
     brokers: Annotated[tuple[BrokerEntry, ...], NOT_EMPTY, Derived(_write_brokers)]
     config_defaults: Annotated[dict[StrictStr, StrictStr], OMIT_EMPTY] = Field(default_factory=dict)
@@ -163,12 +211,22 @@ class SnapshotDocument(_Entry):
     can_cordon: Annotated[StrictBool, OMIT_EMPTY] = False
     unoffered: Annotated[tuple[KafkaRequest, ...], PlainSerializer(sorted), OMIT_EMPTY] = ()
     topics: Annotated[tuple[TopicEntry, ...], Derived(_write_topics)] = ()
+    committed_offsets: Annotated[
+        dict[StrictStr, dict[StrictStr, Numbers]] | None, Derived(_write_committed), _OMIT_NULL
+    ] = None
     notes: Annotated[tuple[Finding, ...], OMIT_EMPTY] = ()
 
     def list_fields(self) -> Iterator[tuple[str, object]]:
         """Yield each field that it holds, with its value."""
         yield from super().list_fields()
         yield "unoffered", frozenset(self.unoffered)
+        yield "read_at_ms", round(self.read_at.timestamp() * 1000) if self.read_at else 0
+        if self.committed_offsets is not None:
+            read = {
+                group: {topic: _read_numbers(offsets) for topic, offsets in topics.items()}
+                for group, topics in self.committed_offsets.items()
+            }
+            yield "committed_offsets", read
         topics: dict[str, TopicState] = {t.name: t.read() for t in self.topics}
         yield "topics", dict(sorted(topics.items()))
         named = {b for topic in topics.values() for row in topic.assignment for b in row}

@@ -1,13 +1,11 @@
-"""Sizes, write rates and free space, as real brokers tell them."""
+"""Sizes and free space, as real brokers tell them."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Producer
@@ -18,7 +16,6 @@ from proxy import Loss, failing_network
 from reconciler.api.planning import load_estate, read_cluster
 from reconciler.api.snapshots import read_snapshot, take_snapshot, write_snapshot
 from reconciler.cli.app import run
-from reconciler.kafka import log_dirs as module
 from reconciler.kafka.connection import connect
 from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.reader import KafkaReader
@@ -110,63 +107,6 @@ class TestSizes:
         (note,) = (note for note in found.notes if note.rule == "sizes-unseen")
         assert note.what.startswith(f"broker {silent} of lab does not say what it holds: ")
         assert found.topics[topic].size_bytes[0] > 5 * RECORD
-
-
-class TestRates:
-    @pytest.fixture
-    def meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
-        """Return what is done between the two readings, instead of waiting."""
-        return Meanwhile(monkeypatch)
-
-    def test_the_growth_of_a_leader_is_the_rate(
-        self, cluster6: Cluster, topic: str, meanwhile: Meanwhile
-    ) -> None:
-        meanwhile.does(lambda: write(cluster6, topic, 0, 10))
-        reader, state = read(cluster6)
-        first, second, third = reader.read_moves(state).topics[topic].write_bytes_per_s
-        assert 10 * RECORD / meanwhile.most_s < first < 11 * RECORD / meanwhile.least_s
-        assert (second, third) == (0, 0)
-
-    def test_a_leader_that_shrank_has_no_rate(
-        self, cluster6: Cluster, topic: str, meanwhile: Meanwhile
-    ) -> None:
-        def replace_topic() -> None:
-            delete(cluster6, topic)
-            create(connect_to(cluster6), CreateTopic(topic, ROWS, {}))
-            write(cluster6, topic, 1, 2)
-
-        meanwhile.does(replace_topic)
-        reader, state = read(cluster6)
-        first, second, third = reader.read_moves(state).topics[topic].write_bytes_per_s
-        assert (first, third) == (-1, 0)
-        assert second > 0
-
-
-class Meanwhile:
-    """Something that is done between two readings. Units: seconds that pass, at least, at most."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._monkeypatch = monkeypatch
-        self.least_s = self.most_s = 0.0
-
-    def does(self, act: Callable[[], object]) -> None:
-        began: list[float] = []
-
-        def read_clock() -> float:
-            now = time.monotonic()
-            began.append(now)
-            self.most_s = now - began[0]
-            return now
-
-        def sleep(seconds: float) -> None:
-            assert seconds == 10
-            before = time.monotonic()
-            act()
-            self.least_s = time.monotonic() - before
-
-        self._monkeypatch.setattr(
-            module, "time", SimpleNamespace(sleep=sleep, monotonic=read_clock)
-        )
 
 
 def read_for_moves(cluster: Cluster) -> ClusterState:
@@ -275,11 +215,8 @@ class TestCommands:
         assert run(["plan", str(estate), "--cluster", "lab", "--weigh", "rate"]) == 64
         assert "no rate is known of any partition" in capsys.readouterr().err
 
-    @pytest.mark.usefixtures("topic")
-    def test_an_estate_is_read_with_all_that_moves_need(
-        self, estate: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        Meanwhile(monkeypatch).does(lambda: None)
+    @pytest.mark.usefixtures("topic", "brief_rates")
+    def test_an_estate_is_read_with_all_that_moves_need(self, estate: Path) -> None:
         state = read_cluster(load_estate(estate), "lab", with_moves=True)
         assert set(state.directories) == {1, 2, 3, 4, 5, 6}
         assert state.reassignments == ()

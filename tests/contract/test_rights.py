@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -79,15 +85,15 @@ class Grants:
         self._secured = secured
         self._client = AdminClient({"bootstrap.servers": secured.address("PLAINTEXT")})
 
-    def give(self, rights: dict[str, set[str]], topics: str = "*") -> None:
-        """Give rights on the cluster, and on topics: all of them, or those with a prefix."""
+    def give(self, rights: dict[str, set[str]], topics: str = "*", groups: str = "*") -> None:
+        """Give rights on the cluster, and on topics and groups: all, or those with a prefix."""
         bindings = [self._bind(ResourceType.BROKER, CLUSTER_NAME, r) for r in rights["cluster"]]
         bindings += [self._bind(ResourceType.TOPIC, topics, r) for r in rights["topic"]]
         bindings += [self._bind(ResourceType.GROUP, GROUP, r) for r in rights.get("group", ())]
         bindings += [
             self._bind(ResourceType.GROUP, MOVES_GROUP, r) for r in rights.get("moves_group", ())
         ]
-        bindings += [self._bind(ResourceType.GROUP, "*", r) for r in rights.get("groups", ())]
+        bindings += [self._bind(ResourceType.GROUP, groups, r) for r in rights.get("groups", ())]
         for answer in self._client.create_acls(bindings).values():
             answer.result(15)
 
@@ -380,6 +386,78 @@ class TestDeletion:
         assert usage.groups == ()
         assert usage.unseen.endswith("the account lacks Describe on the cluster")
         assert usage.way_out == f"{GRANT} Describe --cluster"
+
+
+READS = {"topic": {"DESCRIBE", "DESCRIBE_CONFIGS"}, "cluster": {"DESCRIBE"}}
+OF_GROUPS: dict[str, set[str]] = {"topic": set(), "cluster": set(), "groups": {"DESCRIBE"}}
+
+
+class TestRatesOfReads:
+    """Reads are measured by what groups commit; nothing else of a snapshot needs the right."""
+
+    @pytest.fixture
+    def groups(self, secured: Secured, topic: str) -> Iterator[tuple[str, str]]:
+        """Return two groups that committed an offset on the topic."""
+        names = (f"{topic}-one", f"{topic}-two")
+        client = AdminClient({"bootstrap.servers": secured.address("PLAINTEXT")})
+        for name in names:
+            place = ConsumerGroupTopicPartitions(name, [TopicPartition(topic, 0, 7)])
+            wait_for(lambda place=place: can_commit(client, place))
+        yield names
+        for answer in client.delete_consumer_groups(list(names)).values():
+            answer.result(15)
+
+    def test_the_smallest_grants_show_what_every_group_commits(
+        self, planner: Grants, topic: str, groups: tuple[str, str]
+    ) -> None:
+        planner.give(READS)
+        planner.give(OF_GROUPS)
+        wait_for(lambda: read_traffic(planner).committed_offsets is not None)
+        found = read_traffic(planner)
+        assert found.committed_offsets == {name: {topic: (7,)} for name in groups}
+        assert found.notes == ()
+
+    def test_a_hidden_group_is_left_out_and_named(
+        self, planner: Grants, topic: str, groups: tuple[str, str]
+    ) -> None:
+        planner.give(READS)
+        planner.give(OF_GROUPS, groups=groups[0])
+        wait_for(lambda: read_traffic(planner).committed_offsets is not None)
+        found = read_traffic(planner)
+        assert found.committed_offsets == {groups[0]: {topic: (7,)}}
+        (note,) = found.notes
+        assert (note.rule, note.severity) == ("groups-unseen", Severity.NOTE)
+        # Groups of other tests may be there as well.
+        assert note.what.startswith("rates of reads leave out group ")
+        assert "(its offsets cannot be read: GROUP_AUTHORIZATION_FAILED)" in note.what
+        assert note.way_out == f"{GRANT} Describe --group '*'"
+
+    @pytest.mark.usefixtures("groups")
+    def test_without_the_right_there_are_none_and_the_rest_is_read(
+        self, planner: Grants, topic: str
+    ) -> None:
+        planner.give(READS)
+        wait_for(lambda: bool(read_traffic(planner).topics[topic].logs))
+        found = read_traffic(planner)
+        assert found.committed_offsets is None
+        (note,) = found.notes
+        assert note.what.startswith("rates of reads are unknown: group ")
+        assert note.severity is Severity.NOTE
+
+
+def read_traffic(grants: Grants) -> ClusterState:
+    reader = KafkaReader(grants.connect())
+    return reader.read_traffic(reader.read_cluster(), reads=True)
+
+
+def can_commit(client: AdminClient, offsets: ConsumerGroupTopicPartitions) -> bool:
+    """Commit offsets, unless the coordinator is not there yet."""
+    (answer,) = client.alter_consumer_group_offsets([offsets]).values()
+    try:
+        answer.result(15)
+    except KafkaException:
+        return False
+    return True
 
 
 def can_use(grants: Grants, name: str) -> bool:

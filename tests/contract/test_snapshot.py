@@ -78,9 +78,10 @@ def test_a_plan_on_a_snapshot_is_the_live_plan_and_applies(
     capsys.readouterr()
     assert run(["snapshot", str(estate), "--cluster", "lab", "--out", "-"]) == 0
     printed = capsys.readouterr()
-    # The free space of log directories changes between the two readings.
+    # The free space of log directories changes between the two readings, and the time.
     told, kept = json.loads(printed.out), json.loads((tmp_path / "lab.json").read_text())
     assert len(told.pop("brokers")) == len(kept.pop("brokers"))
+    assert told.pop("read_at") > kept.pop("read_at")
     assert told == kept
     assert "saved to" not in printed.err
     assert run([*verb, "--out", live]) == 1

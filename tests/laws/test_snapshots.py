@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from worlds import worlds
 
 from reconciler.errors import SnapshotError
-from reconciler.model.cluster import ClusterState, LogDirectory, TopicState
+from reconciler.model.cluster import (
+    ClusterState,
+    CommittedOffsets,
+    LeaderLog,
+    LogDirectory,
+    TopicState,
+)
 from reconciler.model.steps import is_deletion
 from reconciler.planfile.codec import encode_plan
 from reconciler.planfile.snapshot import decode_snapshot, encode_snapshot
@@ -41,6 +47,9 @@ def states(draw: st.DrawFn) -> ClusterState:
         kafka_version=version,
         broker_settings=settings,
         directories={broker: held[broker] for broker in sorted(held)},
+        read_at_ms=draw(st.integers(0, 2**42)),
+        measured_s=draw(st.integers(0, 2**31)),
+        committed_offsets=draw(committed(state)),
     )
 
 
@@ -63,7 +72,27 @@ def measured(draw: st.DrawFn, topic: TopicState) -> TopicState:
         internal=draw(st.booleans()),
         size_bytes=draw(amounts),
         write_bytes_per_s=draw(amounts),
+        read_bytes_per_s=draw(amounts),
+        guessed_rates=frozenset(draw(st.sets(st.integers(0, len(topic.assignment) - 1)))),
+        logs=draw(st.just(()) | st.tuples(*[st.none() | logs()] * len(topic.assignment))),
     )
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> LeaderLog:
+    """Draw what the leader of a partition holds."""
+    start, end = sorted(draw(st.tuples(*[st.integers(0, 2**63 - 1)] * 2)))
+    return LeaderLog(draw(st.integers(0, 9)), start, end, draw(st.integers(0, 2**63 - 1)))
+
+
+def committed(state: ClusterState) -> st.SearchStrategy[CommittedOffsets | None]:
+    """Draw how far groups have read, or that nobody looked."""
+    of_topics: dict[str, st.SearchStrategy[tuple[int, ...]]] = {
+        name: st.tuples(*[st.integers(-1, 2**63 - 1)] * len(topic.assignment))
+        for name, topic in state.topics.items()
+    }
+    of_group = st.fixed_dictionaries({}, optional=of_topics)
+    return st.none() | st.dictionaries(st.text(max_size=9), of_group, max_size=2)
 
 
 def forget_usage(state: ClusterState) -> ClusterState:

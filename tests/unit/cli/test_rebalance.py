@@ -110,3 +110,67 @@ def test_a_broker_outside_is_drawn_with_what_stays_goes_and_comes(
     )
     assert "broker 1: ████████████|░░░░░░░░░░░ 4 (+100 %) → 2 (+0 %)" in lines
     assert "broker 3: ▓▓▓▓▓▓▓▓▓▓▓▓|··········· 0 (-100 %) → 2 (+0 %)" in lines
+
+
+def measure(seconds: int, *, guessed: bool = False, committed: bool = False) -> None:
+    """Make the snapshot one whose rates were measured."""
+    snapshot = json.loads(Path("s.json").read_text())
+    snapshot["measured_s"] = seconds
+    for topic in snapshot["topics"]:
+        topic["read_bytes_per_s"] = [7]
+        topic["guessed_rates"] = [0] if guessed else []
+    if committed:
+        snapshot["committed_offsets"] = {"billing": {"t0": [9]}}
+    Path("s.json").write_text(json.dumps(snapshot))
+
+
+def list_measured(*options: str) -> list[tuple[str, str]]:
+    plan(*options)
+    notes = json.loads(Path("plan.json").read_text())["notes"]
+    return [(n["what"], n["way_out"]) for n in notes if n["rule"] == "rates-measured"]
+
+
+def test_a_plan_by_rates_says_over_what_time_they_were_measured() -> None:
+    assert list_measured("--by", "write") == []  # from monitoring: nothing is known of it
+    measure(10)
+    little = "that is little: measure for longer with snapshot --measure 10m"
+    assert list_measured("--by", "write") == [("writes were measured over 10 s", little)]
+    assert list_measured("--by", "disk") == []
+    measure(7200, guessed=True)
+    assert list_measured("--by", "write,read") == [
+        (
+            "writes were measured over 2 h; the rates of 4 partitions are guesses: their logs "
+            "lost records meanwhile, or are compacted",
+            "",
+        )
+    ]
+    measure(7200, committed=True)
+    assert list_measured("--by", "read") == [
+        (
+            "reads are guesses, from what groups committed over 2 h: consumers that do not commit "
+            "count as none, and what followers serve counts for leaders",
+            "",
+        )
+    ]
+
+
+def test_what_hides_groups_is_said_where_reads_matter(capsys: pytest.CaptureFixture[str]) -> None:
+    snapshot = json.loads(Path("s.json").read_text())
+    note = {"rule": "groups-unseen", "what": "rates of reads are unknown: x", "severity": "note"}
+    Path("s.json").write_text(json.dumps({**snapshot, "notes": [note]}))
+    asked = ["rebalance", "--cluster", "prod", "--against", "s.json"]
+    assert run([*asked, "--by", "read"]) != 0
+    assert "rates of reads are unknown: x" in capsys.readouterr().err
+    assert run([*asked, "--by", "write"]) == 0
+    assert "rates of reads" not in capsys.readouterr().out
+    assert run(["plan", "--cluster", "prod", "--against", "s.json", "--weigh", "rate"]) == 0
+    assert "rates of reads" not in capsys.readouterr().out
+
+
+def test_a_plan_that_weighs_by_rates_says_the_time_too(capsys: pytest.CaptureFixture[str]) -> None:
+    measure(600)
+    asked = ["plan", "--cluster", "prod", "--against", "s.json"]
+    assert run([*asked, "--weigh", "rate"]) == 0
+    assert "writes were measured over 10 min [rates-measured]" in capsys.readouterr().out
+    assert run(asked) == 0
+    assert "rates-measured" not in capsys.readouterr().out

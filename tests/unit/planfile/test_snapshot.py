@@ -12,7 +12,7 @@ from shorthand import brokers, cluster, rows, said, topic
 
 from reconciler.api.snapshots import read_snapshot, write_snapshot
 from reconciler.errors import Finding, Severity, SnapshotError
-from reconciler.model.cluster import Broker, ClusterState, LogDirectory, TopicState
+from reconciler.model.cluster import Broker, ClusterState, LeaderLog, LogDirectory, TopicState
 from reconciler.model.requests import KafkaRequest
 from reconciler.planfile.snapshot import decode_snapshot, encode_snapshot
 
@@ -39,6 +39,41 @@ def test_an_unknown_number_is_null_and_the_others_of_its_topic_stay() -> None:
     text = encode_snapshot(state)
     assert '"size_bytes": [7, null], "write_bytes_per_s": [null, 0]' in text
     assert decode_snapshot(text) == state
+
+
+def test_what_a_later_snapshot_compares_is_in_it() -> None:
+    live = topic("1,2 2,3", guessed_rates=frozenset({1}), logs=(LeaderLog(1, 0, 12, 900), None))
+    state = replace(
+        cluster(live),
+        read_at_ms=1_767_225_600_250,
+        measured_s=600,
+        committed_offsets={"billing": {"shop.orders": (7, -1)}},
+    )
+    text = encode_snapshot(state)
+    for line in (
+        '  "read_at": "2026-01-01T00:00:00.250000Z",',
+        '  "measured_s": 600,',
+        '    "billing": {"shop.orders": [7, null]}',
+    ):
+        assert line in text.splitlines()
+    assert '"guessed_rates": [1], "logs": [[1, 0, 12, 900], null]' in text
+    assert decode_snapshot(text) == state
+
+
+def test_what_a_later_snapshot_compares_is_checked() -> None:
+    text = (
+        '{"brokers": [{"id": 1}], "read_at": "2026-01-01T00:00:00",\n'
+        ' "topics": [{"name": "t", "partitions": [[1]], "guessed_rates": [1]}]}'
+    )
+    (line,) = refused(text)
+    assert line.startswith('s.json:1:37: read_at is "2026-01-01T00:00:00"; it should have timezone')
+    text = text.replace('00",', '00Z",').replace("[1]}]", '[1], "logs": [[1, 8, 7, 0]]}]')
+    assert [line.removesuffix(" [snapshot-form]") for line in refused(text)] == [
+        "s.json:2:66: topics[0].guessed_rates[0]: t: there is no partition 1; the last is 0; "
+        "partitions count from 0",
+        "s.json:2:79: topics[0].logs[0]: t: the first offset, 8, is above the end offset, 7; "
+        "a log ends where it begins, or later",
+    ]
 
 
 def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
