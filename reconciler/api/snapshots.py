@@ -25,21 +25,29 @@ def take_snapshot(
     *,
     bootstrap_servers: str | None = None,
     measure_s: float = 0,
+    since: Path | None = None,
 ) -> ClusterState:
     """Read an entire cluster: the configs, id and size of every topic, with or without a spec.
 
-    Rates are the difference to an earlier reading, made `measure_s` before this one; without it,
-    there are none. What groups commit is read only then.
-    Errors: as `read_cluster`. Cost: 0.3 ms of CPU for each topic, twice with `measure_s`, and that
-    time.
+    Rates are the difference to an earlier reading, which is the snapshot file `since`, or is made
+    `measure_s` before this one; without either, there are none. What groups commit is read only if
+    it was read earlier.
+    Errors: as `read_cluster` and `read_snapshot`; SnapshotError if `since` cannot be compared with
+    the cluster. Cost: 0.3 ms of CPU for each topic, twice with `measure_s`, and that time.
     """
-    if measure_s:
+    earlier = None
+    if since is not None:
+        earlier = read_snapshot(since)
+        _check_numbers(earlier, since)
+    elif measure_s:
         earlier = _read_state(estate, cluster, bootstrap_servers, reads=True)
         time.sleep(measure_s)
-        later = _read_state(estate, cluster, bootstrap_servers, reads=True)
-        state = measure_rates(earlier, later)
-    else:
-        state = _read_state(estate, cluster, bootstrap_servers, reads=False)
+    reads = earlier is not None and (since is None or earlier.committed_offsets is not None)
+    state = _read_state(estate, cluster, bootstrap_servers, reads=reads)
+    if earlier is not None:
+        if since is not None:
+            _check_same(earlier, state, since)
+        state = measure_rates(earlier, state)
     return replace(state, kafka_version=find_cluster(estate, cluster).kafka_version)
 
 
@@ -54,6 +62,26 @@ def _read_state(
         state = reader.read_traffic(reader.read_cluster(), reads=reads)
         state = replace(state, unoffered=reader.read_unoffered())
         return identify_topics(state, reader.read_topic_ids(state.topics.keys()))
+
+
+def _check_numbers(earlier: ClusterState, path: Path) -> None:
+    """Refuse a snapshot that has nothing to compare."""
+    if not earlier.read_at_ms or not any(topic.logs for topic in earlier.topics.values()):
+        what = "has no read_at, or no logs of topics, so there is nothing to compare with"
+        raise _refuse(path, f"{what}; take one with `reconciler snapshot`, and wait")
+
+
+def _check_same(earlier: ClusterState, state: ClusterState, path: Path) -> None:
+    """Refuse a snapshot of another cluster, or one that is not earlier."""
+    if (
+        None not in (earlier.cluster_id, state.cluster_id)
+        and earlier.cluster_id != state.cluster_id
+    ):
+        what = f"is of cluster {earlier.cluster_id}, and this is {state.cluster_id}"
+        raise _refuse(path, what)
+    if earlier.read_at_ms >= state.read_at_ms:
+        what = "was read later than now, by the clock of this machine"
+        raise _refuse(path, f"{what}; use one from before")
 
 
 def read_snapshot(path: str | Path) -> ClusterState:

@@ -106,6 +106,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "snapshot": (
             "reconciler snapshot --cluster prod-eu --out prod-eu.snapshot.json",
             "reconciler snapshot --cluster prod-eu --measure 10m --out busy.json",
+            "reconciler snapshot --cluster prod-eu --since busy.json --out busier.json",
         ),
         "grants": (
             "reconciler grants --cluster prod-eu",

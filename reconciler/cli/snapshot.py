@@ -34,12 +34,19 @@ from reconciler.units import approximate_duration, count
     callback=options.read_duration,
     help="Measure for so long what is written to each partition and read from it, such as 10m.",
 )
+@click.option(
+    "--since",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="An earlier snapshot: what was written and read is the difference to it.",
+)
 def command(
     estate: Path,
     cluster: str,
     bootstrap_servers: str | None,
     out: Path,
     measure: float,
+    since: Path | None,
 ) -> None:
     """Write brokers, topics, replicas and configs of a cluster into a file.
 
@@ -48,6 +55,8 @@ def command(
     """
     from reconciler.planfile.snapshot import encode_snapshot
 
+    if measure and since is not None:
+        raise click.UsageError("--measure and --since exclude each other")
     loaded = load_estate(estate)
     find_cluster(loaded, cluster)
     task = f"reading {cluster}"
@@ -55,7 +64,7 @@ def command(
         task += f", and measuring its traffic for {approximate_duration(measure)}"
     with working(task):
         state = take_snapshot(
-            loaded, cluster, bootstrap_servers=bootstrap_servers, measure_s=measure
+            loaded, cluster, bootstrap_servers=bootstrap_servers, measure_s=measure, since=since
         )
     if out == options.STDOUT:
         click.echo(encode_snapshot(state), nl=False)

@@ -11,12 +11,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from lab import connect_to, create, wait_for
 
+from reconciler.api.snapshots import read_snapshot
 from reconciler.cli.app import run
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.traffic import read_local_starts
@@ -86,6 +88,13 @@ def grow(before: ClusterState, after: ClusterState, topic: str) -> tuple[float, 
 
 def find_seconds(before: ClusterState, after: ClusterState) -> float:
     return (after.read_at_ms - before.read_at_ms) / 1000
+
+
+def recreate(brokers: Cluster, admin: AdminClient, topic: str) -> None:
+    admin.delete_topics([topic])[topic].result(20)
+    reader = KafkaReader(connect_to(brokers))
+    wait_for(lambda: all(topic not in view for view in reader.read_views([topic]).values()))
+    make(brokers, topic)
 
 
 def write_estate(brokers: Cluster, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,3 +288,80 @@ def can_commit(consumer: Consumer, place: TopicPartition) -> bool:
     except KafkaException:
         return False
     return True
+
+
+class TestSince:
+    """Rates as the difference to an earlier snapshot."""
+
+    @pytest.fixture(autouse=True)
+    def in_estate(self, brokers: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write_estate(brokers, tmp_path, monkeypatch)
+
+    def test_the_difference_to_an_earlier_snapshot_is_what_was_written(
+        self,
+        brokers: Cluster,
+        admin: AdminClient,
+        topic: str,
+        topic_prefix: str,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        again = make(brokers, f"{topic_prefix}again")
+        write(brokers, topic, 10)
+        write(brokers, again, 10)
+        assert run(["snapshot", "--cluster", "lab", "--out", "old.json"]) == 0
+        recreate(brokers, admin, again)
+        written = write(brokers, topic, 200)
+        write(brokers, again, 20)
+        capsys.readouterr()
+        since = ["snapshot", "--cluster", "lab", "--since", "old.json", "--out", "new.json"]
+        assert run(since) == 0
+        assert "note: writes were measured over " in capsys.readouterr().err
+        old, new = (read_snapshot(name) for name in ("old.json", "new.json"))
+        rate, other = new.topics[topic].write_bytes_per_s
+        grown = rate * find_seconds(old, new)
+        assert written <= grown + 10 < 1.02 * written
+        assert (other, new.topics[topic].guessed_rates) == (0, frozenset())
+        assert new.topics[again].write_bytes_per_s == ()
+        assert new.committed_offsets is None
+
+    def test_measured_reads_go_on_in_the_next_snapshot(self, brokers: Cluster, topic: str) -> None:
+        write(brokers, topic, 200)
+        consume(brokers, topic, "steady", 0, 10)
+        assert run(["snapshot", "--cluster", "lab", "--measure", "1s", "--out", "old.json"]) == 0
+        consume(brokers, topic, "steady", 10, 100)
+        since = ["snapshot", "--cluster", "lab", "--since", "old.json", "--out", "new.json"]
+        assert run(since) == 0
+        old, new = (read_snapshot(name) for name in ("old.json", "new.json"))
+        assert old.topics[topic].read_bytes_per_s == (0, 0)
+        rate, _ = new.topics[topic].read_bytes_per_s
+        assert rate * find_seconds(old, new) == pytest.approx(100 * RECORD, rel=0.02)
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            ({"cluster_id": "other"}, "old.json is of cluster other, and this is "),
+            ({"read_at": "2999-01-01T00:00:00Z"}, "old.json was read later than now"),
+            ({"read_at": None}, "old.json has no read_at, or no logs of topics"),
+            ({"topics": []}, "old.json has no read_at, or no logs of topics"),
+        ],
+    )
+    @pytest.mark.usefixtures("topic")
+    def test_what_cannot_be_compared_is_refused(
+        self,
+        change: dict[str, Any],
+        said: str,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert run(["snapshot", "--cluster", "lab", "--out", "old.json"]) == 0
+        old = json.loads(Path("old.json").read_text())
+        Path("old.json").write_text(json.dumps({**old, **change}))
+        since = ["snapshot", "--cluster", "lab", "--since", "old.json", "--out", "new.json"]
+        assert run(since) == 1
+        assert said in " ".join(capsys.readouterr().err.split())
+        assert not Path("new.json").exists()
+
+    def test_both_ways_exclude_each_other(self, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("old.json").write_text("{}")
+        both = ["--measure", "1s", "--since", "old.json", "--out", "new.json"]
+        assert run(["snapshot", "--cluster", "lab", *both]) == 64
+        assert "--measure and --since exclude each other" in capsys.readouterr().err
