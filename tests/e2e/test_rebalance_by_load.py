@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -73,31 +74,35 @@ def test_leaders_alone_even_the_writes_that_were_measured(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     prepare(brokers, tmp_path, monkeypatch)
-    written: Counter[tuple[str, int]] = Counter()
+    written: list[float] = []
     with writing(brokers, written):
-        started = time.monotonic()
-        before = Counter(written)
         measuring = ["snapshot", "--cluster", "lab", "--measure", "20s", "--out", "lab.json"]
         assert run(measuring) == 0
-        seconds, after = time.monotonic() - started, Counter(written)
     taken = json.loads((tmp_path / "lab.json").read_text())
     rates = {
         (topic["name"], number): rate
         for topic in taken["topics"]
         for number, rate in enumerate(topic.get("write_bytes_per_s", ()))
     }
-    for place, bytes_ in (after - before).items():
-        assert rates[place] == pytest.approx(bytes_ / seconds, rel=0.25)
+    seconds = taken["measured_s"]
+    ended = datetime.fromisoformat(taken["read_at"]).timestamp()
+    records = sum(ended - seconds < at <= ended for at in written)
+    for number in range(len(ROWS["small"])):
+        # The snapshot has whole seconds, and a record may be on either side of a reading.
+        expected = records * len(RECORD) / seconds
+        assert rates["small", number] == pytest.approx(expected, rel=0.06)
 
     asked = ["rebalance", "--cluster", "lab", "--by", "write", "--leaders-only"]
     assert run([*asked, "--against", "lab.json", "--out", "write.json"]) == 0
-    moves = json.loads((tmp_path / "write.json").read_text())["moves"]
-    assert moves["replicas"] == 0
+    planned = json.loads((tmp_path / "write.json").read_text())
+    assert planned["moves"]["replicas"] == 0
+    said = [note["what"] for note in planned["notes"] if note["rule"] == "rates-measured"]
+    assert said[0].startswith(f"writes were measured over {seconds} s")
     assert run(["apply", "write.json", "--auto-approve"]) == 0
     led: Counter[int] = Counter()
     for (topic, number), rate in rates.items():
         led[find_leader(brokers, topic, number)] += rate
-    (band,) = moves["balance"]["bands"]
+    (band,) = planned["moves"]["balance"]["bands"]
     # Eight partitions of one rate on six brokers: none leads more than two of them.
     one = max(rates.values())
     assert max(led.values()) < 2.5 * one, band
@@ -157,8 +162,8 @@ def traffic(brokers: Cluster) -> Iterator[list[bytes]]:
 
 
 @contextmanager
-def writing(brokers: Cluster, written: Counter[tuple[str, int]]) -> Iterator[None]:
-    """Write 100 kB each second to every partition of `small`."""
+def writing(brokers: Cluster, written: list[float]) -> Iterator[None]:
+    """Write ten records each second to every partition of `small`; adds the times of writes."""
     ended = threading.Event()
     producer = Producer({"bootstrap.servers": brokers.bootstrap_servers, "log_level": 0})
 
@@ -167,8 +172,8 @@ def writing(brokers: Cluster, written: Counter[tuple[str, int]]) -> Iterator[Non
         while not ended.is_set():
             for number in range(len(ROWS["small"])):
                 producer.produce("small", RECORD, partition=number)
-                written["small", number] += len(RECORD)
             producer.flush(10)
+            written.append(time.time())
             due += 0.1
             time.sleep(max(0.0, due - time.monotonic()))
 
