@@ -104,6 +104,7 @@ _ESTATE: tuple[Rule, ...] = (
         "replication-allowed",
         "internal_replication_factor moves replicas, so moves.allow has replication.",
     ),
+    Rule("rebalance-allowed", "rebalance moves replicas, so moves.allow of its cluster has it."),
     Rule(
         "placement-keys",
         "Where the brokers place replicas, no key or option says where these go or move.",
@@ -241,6 +242,9 @@ _DIFF: tuple[Rule, ...] = (
     ),
     Rule("rebalance-limited", "A rebalance reports what --max-bytes keeps it from moving."),
     Rule("rebalance-uneven", "A rebalance reports what stays uneven because of --brokers."),
+    Rule("rebalance-unable", "A rebalance is asked for of brokers and loads that a cluster has."),
+    Rule("rebalance-waits", "A plan makes the rebalance of clusters.yaml after all other moves."),
+    Rule("rebalance-over", "A plan reports a rebalance in clusters.yaml whose date has come."),
     Rule("drain-done", "A plan reports that a broker in drain_brokers stores nothing."),
     Rule(
         "moves-throttle-left",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reconciler.planfile.approval import Approval
     from reconciler.spec.base import Base
     from reconciler.spec.changes import Changes
+    from reconciler.spec.entry import ClusterEntry
     from reconciler.spec.estate import Estate
 
 
@@ -74,11 +75,12 @@ def read_cluster(
     entry = find_cluster(estate, cluster)
     drained = entry.drain_brokers if with_moves else frozenset()
     raises = with_moves and entry.internal_replication_factor is not None
+    rebalances = with_moves and entry.rebalance is not None
     with open_connection(estate, cluster, bootstrap_servers, client) as connection:
         reader = KafkaReader(connection)
         reader.check_rights(names, for_apply=False)
         # What the keys of a cluster move, no file has to name.
-        unnamed = drained or raises or every_topic
+        unnamed = drained or raises or rebalances or every_topic
         state = reader.read_cluster(config_of=None if unnamed else names)
         doubts = list_doubts(specs, state, entry.catalogue)
         # One broker's answer is not enough: shortly after a move it shows old and new replicas
@@ -91,7 +93,8 @@ def read_cluster(
             state = reader.read_voters(state) if drained else state
             state = reader.check_requests(state)
             seen = reader.read_moves(state, interval_s=0)
-            made = plan(seen).moves if plan else None
+            by_rates = rebalances and _weighs_rates(entry)
+            made = plan(seen).moves if plan and not by_rates else None
             # Write rates say whether copies end: nothing is copied, or nothing can be.
             unmovable = (made and not made.replicas) or state.unoffered.intersection(MOVING)
             state = seen if unmovable else reader.read_moves(state, reads=with_reads)
@@ -113,14 +116,23 @@ def read_cluster(
             name
             for name, topic in state.topics.items()
             if every_topic
+            or rebalances
             or (raises and topic.internal)
             or any(not drained.isdisjoint(row) for row in topic.assignment)
         }
         created = any(spec.name not in state.topics for spec in specs if not spec.absent)
-        asked = entry.drain_brokers or entry.internal_replication_factor
+        asked = entry.drain_brokers or entry.internal_replication_factor or entry.rebalance
         if created or doubts.planned or moving or asked:
             state = state if with_moves else reader.check_requests(state)
         return identify_topics(state, reader.read_topic_ids({*doubts.planned, *moving}))
+
+
+def _weighs_rates(entry: ClusterEntry) -> bool:
+    """Return whether the rebalance that a cluster asks for needs to know what is written."""
+    from reconciler.model.moves import LoadKind
+
+    by = entry.rebalance.aim.by if entry.rebalance else ()
+    return not {LoadKind.WRITE, LoadKind.READ}.isdisjoint(by)
 
 
 def _read_date() -> str:
@@ -224,21 +236,22 @@ def build_moves(
     changes: Changes | None = None,
     commit: Commit | None = None,
 ) -> Plan:
-    """Plan the moves of existing replicas that the specs ask for. Same input, same plan.
+    """Plan the moves of existing replicas that the estate asks for. Same input, same plan.
 
     `topics`, `changes` and `commit` are those of `build_plan`. `state` is read with what is in
-    flight, sizes and log directories; without them, the limits of the cluster refuse the plan.
+    flight, sizes and log directories; without them, the limits of the cluster refuse the plan. A
+    rebalance is over by the date of the state, or of the clock if it has none.
     Errors: UsageError if the cluster allows no moves; ClusterError if the state is of another
     cluster than the estate expects.
     """
-    from reconciler.moves.plan import plan_moves
+    from reconciler.moves.asked import plan_asked
 
     entry = find_cluster(estate, cluster)
     refuse_other_cluster(entry, state)
-    return plan_moves(
+    return plan_asked(
         entry,
         estate.topics_for(cluster),
-        state,
+        replace(state, read_on=state.read_on or _read_date()),
         topics=topics,
         changes=changes,
         commit=commit,

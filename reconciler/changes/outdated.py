@@ -19,7 +19,7 @@ from reconciler.spec.changes import Changes
 from reconciler.spec.entry import ClusterEntry
 
 _PLACING = ("capacity", "drain_brokers", "exclude_brokers", "placement", "strategy")
-_MOVING = (*_PLACING, "internal_replication_factor")
+_MOVING = (*_PLACING, "internal_replication_factor", "rebalance")
 _WAY_OUT = "run apply by hand on that branch, which plans what it asks for now"
 
 

@@ -142,6 +142,17 @@ class LoadAim:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedRebalance:
+    """A rebalance that clusters.yaml asks for: what it aims at, and the date that ends it.
+
+    From `until` on, a date such as 2026-12-13 in UTC, it asks for nothing.
+    """
+
+    aim: LoadAim
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerBand:
     """The load of one broker, before and after a plan, and the share that it should have.
 

@@ -15,7 +15,13 @@ from reconciler.spec.baseline import WrittenExemption
 from reconciler.spec.client_authentication import note_unfollowed
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.entry import SANDBOX, ClusterEntry
-from reconciler.spec.forms import ClusterForm, ClustersDocument, make_move_policy, make_policy
+from reconciler.spec.forms import (
+    ClusterForm,
+    ClustersDocument,
+    make_move_policy,
+    make_policy,
+    make_rebalance,
+)
 from reconciler.spec.services import SERVICES, list_known, note_cluster
 from reconciler.spec.values import YamlMap, YamlText
 
@@ -92,6 +98,7 @@ def list_entries(
             strategy=form.strategy,
             capacity=MappingProxyType(dict(form.capacity)),
             balance=LoadAim(form.balance.by, form.balance.within),
+            rebalance=make_rebalance(form.rebalance, form.balance),
             moves=make_move_policy(
                 form.moves, unthrottled=bool(SERVICES[form.service].no_throttle)
             ),

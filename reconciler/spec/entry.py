@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from reconciler.errors import Finding, Location
 from reconciler.model.cluster import Guards
-from reconciler.model.moves import LoadAim, MovePolicy
+from reconciler.model.moves import AskedRebalance, LoadAim, MovePolicy
 from reconciler.model.rates import NO_RATES, Rates
 from reconciler.policy.policy import Policy
 from reconciler.spec.configs import Catalogue, choose_catalogue
@@ -31,8 +31,9 @@ class ClusterEntry:
     the only ones that topics may have; empty means any. `policy` is the policy of the cluster,
     merged over the policy of the estate. `known_configs` holds the only configs that a managed
     service knows; None means all configs of Kafka. `keeps_defaults` is false if the service drops
-    an override that equals its default. `balance` is what a rebalance aims at. `moves` says which
-    replicas may move, and how fast; None means none. `rates` are those that apply keeps to.
+    an override that equals its default. `balance` is what a rebalance aims at, and
+    `rebalance` one that is asked for. `moves` says which replicas may move, and how fast; None
+    means none. `rates` are those that apply keeps to.
     `service` is who runs the brokers, a name of `SERVICES`. `drain_brokers` are to hold no replica;
     they are among `exclude_brokers`.
     `internal_replication_factor` is the least number of replicas of the topics internal to Kafka;
@@ -59,6 +60,7 @@ class ClusterEntry:
     strategy: str = "optimal"
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     balance: LoadAim = field(default_factory=LoadAim)
+    rebalance: AskedRebalance | None = None
     moves: MovePolicy | None = None
     rates: Rates = NO_RATES
     policy: Policy = field(default_factory=Policy)

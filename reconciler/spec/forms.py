@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from reconciler.errors import Severity
 from reconciler.model.cluster import Assignment
-from reconciler.model.moves import LoadKind, MoveKind, MovePolicy
+from reconciler.model.moves import AskedRebalance, LoadAim, LoadKind, MoveKind, MovePolicy
 from reconciler.model.rates import Rate
 from reconciler.policy.patterns import NamePattern
 from reconciler.policy.policy import Bounds, Policy, PolicyRule, Subject
@@ -359,6 +359,26 @@ class BalanceForm:
 
 
 @form
+class RebalanceForm:
+    """A rebalance that somebody asks for."""
+
+    until: str = key(
+        keys.DATE,
+        "Date in UTC from which this asks for nothing, so that a forgotten line moves nothing.",
+        asks="2027-03-31, the date from which it asks for nothing",
+    )
+    by: tuple[LoadKind, ...] | None = key(
+        keys.LOAD_KINDS, "As in balance. Default: what balance says."
+    )
+    within: int | None = key(keys.SHARE, "As in balance. Default: what balance says.")
+    brokers: tuple[int, ...] = key(
+        keys.BROKER_IDS,
+        "Ids of the only brokers that take replicas, such as those that joined. Default: all.",
+        default=(),
+    )
+
+
+@form
 class MovesForm:
     """The moves of existing replicas that a cluster allows, and how fast."""
 
@@ -418,6 +438,16 @@ def make_move_policy(read: MovesForm | None, *, unthrottled: bool = False) -> Mo
     )
 
 
+def make_rebalance(read: RebalanceForm | None, balance: BalanceForm) -> AskedRebalance | None:
+    """Make the rebalance that a cluster asks for from a form without errors."""
+    if read is None:
+        return None
+    within = balance.within if read.within is None else read.within
+    return AskedRebalance(
+        LoadAim(read.by or balance.by, within, brokers=frozenset(read.brokers)), read.until
+    )
+
+
 @form
 class ClusterForm:
     """A cluster: its connection, its properties, and the topics to ignore on it."""
@@ -459,6 +489,10 @@ class ClusterForm:
     )
     guards: GuardsForm = table(GuardsForm, "Limits for a single plan.")
     balance: BalanceForm = table(BalanceForm, "What a rebalance aims at.")
+    rebalance: RebalanceForm | None = table_or_none(
+        RebalanceForm,
+        "A rebalance that a plan of moves makes until a date. Needs rebalance in moves.allow.",
+    )
     moves: MovesForm | None = table_or_none(
         MovesForm, "Moves of existing replicas that are allowed, and how fast. Default: none."
     )

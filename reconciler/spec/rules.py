@@ -44,6 +44,7 @@ _PLACING = (
     "drain_brokers",
     "internal_replication_factor",
     "balance",
+    "rebalance",
     "moves",
 )
 
@@ -82,6 +83,7 @@ def check_moving(entry: ClusterEntry) -> Iterator[Finding]:
     for key, kind, rule in (
         ("drain_brokers", MoveKind.DRAIN, "drain-allowed"),
         ("internal_replication_factor", MoveKind.REPLICATION, "replication-allowed"),
+        ("rebalance", MoveKind.REBALANCE, "rebalance-allowed"),
     ):
         if getattr(entry, key) and (entry.moves is None or kind not in entry.moves.allow):
             way_out = spell_moves(entry.service, [kind], "below this cluster")

@@ -47,6 +47,12 @@ def draining(*brokers: int) -> Document:
     return allowed
 
 
+def rebalancing(*brokers: int) -> Document:
+    asked = moves("rebalance")
+    asked["clusters"]["prod"]["rebalance"] = {"until": "2199-12-31", "brokers": list(brokers)}
+    return asked
+
+
 def by_brokers(**more: Any) -> Document:
     return {"clusters": {"prod": {"placement": "broker"}}} | more
 
@@ -93,6 +99,7 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
         World((spec(),), draining(3), live("1,2,3"), moves=True),
         World((spec(),), draining(1, 2), live("1,2 2,3"), moves=True),
     ),
+    "rebalance-unable": (World((spec(),), rebalancing(9), live("1,2,3"), moves=True),),
     "partitions-never-shrink": (
         World((spec(partitions=2),), state=live()),
         World((spec(assignment=[[1, 2], [2, 3]]),), state=live()),
@@ -485,7 +492,9 @@ HAS_NO_EDIT = {
         "drain-unnamed",
         "rebalance-left",
         "rebalance-limited",
+        "rebalance-over",
         "rebalance-uneven",
+        "rebalance-waits",
         "gradual-step",
         "moves-foreign",
         "moves-min-insync",

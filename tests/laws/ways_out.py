@@ -290,6 +290,10 @@ EDITS: Mapping[str, Edit] = {
     r"| and add (.+) to moves.allow of this cluster in clusters.yaml)?"
     r"(?:, then give .* with reconciler plan --moves)?": replicate,
     r"take ([\d, ]+) off drain_brokers": keep_broker,
+    r"write a rebalance of what the cluster has": lambda w, _: w.clusters["clusters"]["prod"][
+        "rebalance"
+    ].pop("brokers"),
+    r"take it out of clusters.yaml": lambda w, _: w.clusters["clusters"]["prod"].pop("rebalance"),
     r"write partitions: (\d+) and replication_factor: (\d+) instead": write_counts,
     r"placement: reconciler below prod in clusters.yaml": place_ourselves,
     r"lower guards.unused_for of the cluster( to its retention.ms)?": lower_guard,
