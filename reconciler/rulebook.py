@@ -375,6 +375,7 @@ _PLAN: tuple[Rule, ...] = (
     Rule("acknowledge-unused", "An acknowledgement that no change needs is reported."),
     Rule("guard-loosened", "A plan shows the guards that its request loosens before all else."),
     Rule("guard-max-changed", "One plan changes at most the allowed share of a cluster's topics."),
+    Rule("moves-window", "Moves begin only in the windows of their cluster."),
     Rule("moves-too-large", "A plan of moves copies at most max_bytes."),
     Rule(
         "moves-disk", "Every log directory keeps the share keep_free while a plan moves replicas."

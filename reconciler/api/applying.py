@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.api.auditing import Audit
 from reconciler.api.authors import find_author
-from reconciler.api.connections import open_connection
+from reconciler.api.connections import find_cluster, open_connection
 from reconciler.api.records import ApplyRecord, begin_record
-from reconciler.errors import ClusterError, Finding, LockHeldError, Severity, keep_interrupts
+from reconciler.errors import (
+    ClusterError,
+    Finding,
+    LockHeldError,
+    RefusedPlanError,
+    Severity,
+    keep_interrupts,
+)
 
 if TYPE_CHECKING:
     from reconciler.kafka.connection import Connection
@@ -55,6 +62,7 @@ def apply_plan(
     from reconciler.model.rights import GROUP, MOVES_GROUP
     from reconciler.run.ending import end_run
 
+    check_hours(plan, estate)
     record = record or begin_record(plan)
     connection = open_connection(estate, plan.cluster, bootstrap_servers)
     reader = KafkaReader(connection)
@@ -70,6 +78,7 @@ def apply_plan(
             reader,
             observe,
             writing=partial(take_lock, GROUP),
+            begin_for=partial(check_hours, plan, estate),
             stop_after_s=stop_after_s,
             skip_refused=skip_refused,
         )
@@ -97,6 +106,28 @@ def apply_plan(
             raise
         audit.give_up(end_run(applied))
     return applied
+
+
+def check_hours(plan: Plan, estate: Estate) -> float | None:
+    """Return how long the moves of a plan may begin from now on, None without an end. In seconds.
+
+    Errors: RefusedPlanError outside the windows of their cluster.
+    """
+    from reconciler.model.hours import are_open, describe_moment, find_change
+
+    entry = find_cluster(estate, plan.cluster)
+    windows = entry.move_hours
+    if plan.moves is None or not windows:
+        return None
+    now = datetime.now(UTC)
+    change = find_change(windows, now)
+    if are_open(windows, now):
+        return None if change is None else (change - now).total_seconds()
+    opens = describe_moment(windows, change) if change else "never"
+    what = f"moves of {plan.cluster} begin in its windows only; the next one opens {opens}"
+    way_out = "apply then; to take back what a killed run left throttled: reconciler moves settle"
+    where = entry.where("moves.windows")
+    raise RefusedPlanError([Finding("moves-window", what, way_out, where)])
 
 
 def check_apply(
@@ -207,15 +238,21 @@ def _prepare(
 
 
 def _make_moves(
-    plan: Plan, connection: Connection, reader: KafkaReader, observe: Observe, **options: Any
+    plan: Plan,
+    connection: Connection,
+    reader: KafkaReader,
+    observe: Observe,
+    begin_for: Callable[[], float | None],
+    **options: Any,
 ) -> Applied:
-    """Do the work of a plan of moves."""
+    """Do the work of a plan of moves. `begin_for` says how long some may begin, in seconds."""
     from reconciler.kafka.mover import KafkaMover
     from reconciler.moves.running.run import run_moves
 
     mover = KafkaMover(connection)
     try:
-        return run_moves(plan, reader, mover, time, observe, **options)
+        # The lock may have been waited for.
+        return run_moves(plan, reader, mover, time, observe, begin_for_s=begin_for(), **options)
     finally:
         mover.close()
 

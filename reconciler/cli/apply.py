@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.api.applying import apply_plan, check_apply
+from reconciler.api.applying import apply_plan, check_apply, check_hours
 from reconciler.api.connections import find_cluster
 from reconciler.api.planning import load_estate
 from reconciler.api.records import ApplyRecord, begin_record
@@ -298,6 +298,7 @@ def _run(
             return _refuse(plan, refusals, record.planned)
         if not record.planned:
             return end_run()
+        check_hours(plan, loaded)
         if asked.default_branch is not None:
             _refuse_outdated(plan, loaded, asked.estate, asked.default_branch)
         if asked.patience_s is None:

@@ -95,6 +95,10 @@ def list_loosened(then: ClusterEntry, now: ClusterEntry) -> Iterator[Loosened]:
     if then.moves is None:
         yield Loosened("moves", f"none → {name_some(now.moves.allow)}", _put("moves", None))
         return
+    kept = now.move_hours and set(now.move_hours).issubset(then.move_hours)
+    if then.move_hours and not kept:
+        how = name_some([window.name for window in now.move_hours]) or "at any time"
+        yield Loosened("moves.windows", f"other hours: {how}", _put("move_hours", then.move_hours))
     if how := widen_words(then.moves.allow, now.moves.allow):
         yield Loosened("moves.allow", how, _put("moves", then.moves.allow, "allow"))
     yield from _list_numbers("moves", then, now)

@@ -18,6 +18,7 @@ from reconciler.spec.entry import SANDBOX, ClusterEntry
 from reconciler.spec.forms import (
     ClusterForm,
     ClustersDocument,
+    make_hours,
     make_move_policy,
     make_policy,
     make_rebalance,
@@ -102,6 +103,7 @@ def list_entries(
             moves=make_move_policy(
                 form.moves, unthrottled=bool(SERVICES[form.service].no_throttle)
             ),
+            move_hours=make_hours(form.moves),
             rates=Rates(
                 form.rates.requests or SERVICES[form.service].rates.requests,
                 form.rates.partitions or SERVICES[form.service].rates.partitions,

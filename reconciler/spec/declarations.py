@@ -89,13 +89,13 @@ class Key:
 @overload
 def key(value: Kind[T], says: str) -> T | None: ...
 @overload
-def key(value: Kind[T], says: str, *, asks: str) -> T: ...
+def key(value: Kind[T], says: str, *, asks: str, name: str = "") -> T: ...
 @overload
 def key(value: Kind[T], says: str, *, default: D, name: str = "") -> T | D: ...
 def key(value: Kind[Any], says: str, *, default: Any = None, name: str = "", asks: str = "") -> Any:
     """Declare a key, which is required if it `asks`. `name`: if Python has no such name."""
     if asks:
-        return field(metadata={"key": Key(says, value, asks=asks)})
+        return field(metadata={"key": Key(says, value, asks=asks), "name": name})
     written = None
     if default is not None and value.spell is not None:
         written = value.spell(default)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from reconciler.errors import Finding, Location
 from reconciler.model.cluster import Guards
+from reconciler.model.hours import MoveHours
 from reconciler.model.moves import AskedRebalance, LoadAim, MovePolicy
 from reconciler.model.rates import NO_RATES, Rates
 from reconciler.policy.policy import Policy
@@ -33,7 +34,8 @@ class ClusterEntry:
     service knows; None means all configs of Kafka. `keeps_defaults` is false if the service drops
     an override that equals its default. `balance` is what a rebalance aims at, and
     `rebalance` one that is asked for. `moves` says which replicas may move, and how fast; None
-    means none. `rates` are those that apply keeps to.
+    means none. They begin in `move_hours` only, or at any time if there are none. `rates` are those
+    that apply keeps to.
     `service` is who runs the brokers, a name of `SERVICES`. `drain_brokers` are to hold no replica;
     they are among `exclude_brokers`.
     `internal_replication_factor` is the least number of replicas of the topics internal to Kafka;
@@ -62,6 +64,7 @@ class ClusterEntry:
     balance: LoadAim = field(default_factory=LoadAim)
     rebalance: AskedRebalance | None = None
     moves: MovePolicy | None = None
+    move_hours: tuple[MoveHours, ...] = ()
     rates: Rates = NO_RATES
     policy: Policy = field(default_factory=Policy)
     service: str = APACHE

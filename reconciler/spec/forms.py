@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from reconciler.errors import Severity
 from reconciler.model.cluster import Assignment
+from reconciler.model.hours import DAYS, MoveHours
 from reconciler.model.moves import AskedRebalance, LoadAim, LoadKind, MoveKind, MovePolicy
 from reconciler.model.rates import Rate
 from reconciler.policy.patterns import NamePattern
@@ -379,6 +380,27 @@ class RebalanceForm:
 
 
 @form
+class WindowForm:
+    """The hours in which moves may begin."""
+
+    days: frozenset[int] = key(
+        keys.WEEK_DAYS,
+        "Days on which the hours begin. Default: every day.",
+        default=frozenset(range(len(DAYS))),
+    )
+    begins: int = key(
+        keys.TIME_OF_DAY, "First minute in which copies may begin.", asks='"22:00"', name="from"
+    )
+    ends: int = key(
+        keys.TIME_OF_DAY,
+        "Minute from which none begin; on the next day if it is not after from.",
+        asks='"06:00"',
+        name="to",
+    )
+    zone: str = key(keys.ZONE, "Time zone of these clocks.", asks="Europe/Berlin")
+
+
+@form
 class MovesForm:
     """The moves of existing replicas that a cluster allows, and how fast."""
 
@@ -398,6 +420,11 @@ class MovesForm:
     )
     max_bytes: int | None = key(
         keys.SIZE_BYTES, "Maximum number of bytes that one plan may copy, such as 2TiB."
+    )
+    windows: Mapping[str, WindowForm] = tables(
+        keys.KEY,
+        WindowForm,
+        "Hours in which copies may begin, by name. What is in flight goes on. Default: any time.",
     )
     balancer_off: bool = key(
         FLAG,
@@ -435,6 +462,15 @@ def make_move_policy(read: MovesForm | None, *, unthrottled: bool = False) -> Mo
         max_bytes=read.max_bytes,
         balancer_off=read.balancer_off,
         unthrottled=unthrottled,
+    )
+
+
+def make_hours(read: MovesForm | None) -> tuple[MoveHours, ...]:
+    """Make the hours in which moves may begin from a form without errors. None: at any time."""
+    windows = read.windows if read else {}
+    return tuple(
+        MoveHours(name, window.days, window.begins, window.ends, window.zone)
+        for name, window in sorted(windows.items())
     )
 
 

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
 from functools import partial
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from reconciler.model.cluster import INTERNAL_TOPICS
+from reconciler.model.hours import DAYS
 from reconciler.model.moves import LoadKind, MoveKind
 from reconciler.model.rates import Rate
 from reconciler.rulebook import MUTABLE, RULES
@@ -305,6 +307,57 @@ def _read_date(value: YamlValue, name: str) -> str:
 
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 DATE = Kind(_read_date, {"type": "string", "pattern": f"^{_DATE}$"}, "date such as `2027-03-31`")
+
+
+def _read_minutes(value: YamlValue, name: str) -> int:
+    """Read a time of day, written as 22:00. Returns minutes after midnight."""
+    fields.require_value(value, name)
+    found = _TIME.fullmatch(value) if isinstance(value, YamlText) else None
+    if found is None:
+        raise fields.refuse_form(value, name, "a time of day", f'write {name}: "22:00"')
+    return int(found[1]) * 60 + int(found[2])
+
+
+_TIME = re.compile("([01][0-9]|2[0-3]|24(?=:00)):([0-5][0-9])")
+TIME_OF_DAY = Kind(
+    _read_minutes,
+    {"type": "string", "pattern": "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"},
+    'time of day such as `"22:00"`',
+)
+
+
+def _read_zone(value: YamlValue, name: str) -> str:
+    """Read the name of a time zone that this machine knows."""
+    text = fields.read_text(value, name)
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        known = available_timezones()
+        way_out = fields.suggest(text, known) or "write one such as Europe/Berlin, or UTC"
+        if not known:
+            way_out = "install the package tzdata: this machine has no time zones"
+        what = f"there is no time zone {quote(text)}"
+        raise field_error("value-choice", text.where, what, way_out) from error
+    return str(text)
+
+
+ZONE = Kind(_read_zone, {"type": "string", "minLength": 1}, "time zone such as `Europe/Berlin`")
+
+
+def _read_days(value: YamlValue, name: str) -> frozenset[int]:
+    texts = fields.read_texts(value, name)
+    if not texts:
+        way_out = f"write {name}: [sat, sun], or leave it out"
+        raise field_error("value-missing", value.where, f"{name} names no day", way_out)
+    return frozenset(fields.read_each(texts, lambda text: DAYS.index(_DAY.read(text, name))))
+
+
+_DAY = choice(*DAYS)
+WEEK_DAYS = Kind(
+    _read_days,
+    {"type": "array", "items": _DAY.schema, "minItems": 1, "uniqueItems": True},
+    f"list of {', '.join(f'`{day}`' for day in DAYS)}",
+)
 
 
 def _read_size(value: YamlValue, name: str) -> int:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,15 +49,18 @@ class Estate:
     def plan(self) -> str:
         return str(self.root / "plan.json")
 
-    def make_plan(self, wished: str, rate: str) -> None:
-        client = f"{{bootstrap.servers: '{self.holding.cluster.bootstrap_servers}'}}"
-        allow = f"{{allow: [replication, assignment], rate: {rate}, keep_free: 0%}}"
-        (self.root / "clusters.yaml").write_text(
-            f"version: 1\nclusters:\n  lab:\n    client: {client}\n    moves: {allow}\n"
-        )
+    def make_plan(self, wished: str, rate: str, more: str = "") -> None:
+        self.write(rate, more)
         (self.root / "topics.yaml").write_text(f"topic: {self.topic}\n{wished}\n")
         planned = ["plan", str(self.root), "--cluster", "lab", "--moves", "--out", self.plan]
         assert run(planned) == 0
+
+    def write(self, rate: str, more: str = "") -> None:
+        client = f"{{bootstrap.servers: '{self.holding.cluster.bootstrap_servers}'}}"
+        allow = f"{{allow: [replication, assignment], rate: {rate}, keep_free: 0%{more}}}"
+        (self.root / "clusters.yaml").write_text(
+            f"version: 1\nclusters:\n  lab:\n    client: {client}\n    moves: {allow}\n"
+        )
 
     @property
     def command(self) -> list[str]:
@@ -132,6 +136,49 @@ def test_nothing_begins_that_would_end_too_late(
     assert run([*estate.command, "--stop-after", "1m"]) == 2
     assert "more than is left of --stop-after" in capsys.readouterr().out
     assert estate.holding.look(place).replicas == (1, 2)
+    assert estate.find_leftovers() == []
+
+
+def spell_window(begins_s: int, ends_s: int) -> str:
+    """Return a key: the window from so many seconds after now to so many, by the minute."""
+    now = datetime.now(UTC)
+    begins, ends = (now + timedelta(seconds=each) for each in (begins_s, ends_s))
+    return f", windows: {{w: {{from: '{begins:%H:%M}', to: '{ends:%H:%M}', zone: UTC}}}}"
+
+
+def test_outside_its_window_nothing_begins_and_the_next_one_is_named(
+    estate: Estate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = estate.holding.create(estate.topic, (1, 2), size=SIZE)
+    later, opens = spell_window(7200, 10800), datetime.now(UTC) + timedelta(hours=2)
+    estate.make_plan("assignment: {0: [1, 3]}", "4MiB", later)
+    capsys.readouterr()
+    assert run(estate.command) == 1
+    said = capsys.readouterr().err
+    assert f"the next one opens {opens:%A %Y-%m-%d %H:}" in said, said
+    assert "[moves-window]" in said
+    assert estate.holding.look(place).replicas == (1, 2)
+    assert estate.find_leftovers() == []
+    # The approved plan is the same in another window.
+    estate.write("4MiB", spell_window(-3600, 3600))
+    assert run(estate.command) == 0
+    assert estate.holding.look(place).replicas == (1, 3)
+
+
+@pytest.mark.slow
+def test_at_the_end_of_its_window_what_is_in_flight_ends_and_nothing_else_begins(
+    estate: Estate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = [estate.holding.create(estate.topic, (1, 2), (1, 2), size=SIZE)]
+    places.append((estate.topic, 1))
+    # At this rate, a copy takes longer than what is left of the window, which is two minutes.
+    rate, one = f"{SIZE // 150 // 1024}KiB", ", at_once: {cluster: 1}"
+    window = spell_window(-3600, 120)
+    estate.make_plan("assignment: {0: [1, 3], 1: [1, 3]}", rate, f"{one}{window}")
+    assert run(estate.command) == 2
+    assert "the window of moves is over" in capsys.readouterr().out
+    found = sorted(estate.holding.look(place).replicas for place in places)
+    assert found == [(1, 2), (1, 3)]
     assert estate.find_leftovers() == []
 
 

@@ -108,7 +108,7 @@ class Play:
     notes: list[object] = field(default_factory=list)
     last: Applied | None = None
 
-    def run(self, *, stop_after_s: float | None = None) -> Applied | None:
+    def run(self, *, stop_after_s: float | None = None, **options: float | None) -> Applied | None:
         """Run the plan once. Returns None if the run was killed, or refused to begin."""
         cluster = self.cluster
         cluster.run_number += 1
@@ -124,6 +124,7 @@ class Play:
                 lease=cluster,
                 writing=cluster.writing,
                 stop_after_s=stop_after_s,
+                **options,
             )
         except (KilledError, KeyboardInterrupt, ClusterError, StalePlanError) as error:
             self.ends.append(type(error).__name__ + f": {error}"[:100])

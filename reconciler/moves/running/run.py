@@ -64,11 +64,13 @@ SILENT_S = 60.0
 DOUBT_S = 60.0
 """How long a run that is to end waits for requests without an answer to show an effect."""
 
+CLOSED = "the window of moves is over: nothing more begins"
+
 PATIENCE_S = 120.0
 """How long a run tries to clean up, once nothing else is left to do."""
 
 
-def run_moves(
+def run_moves(  # noqa: PLR0913 - what a run may use and do is handed to it
     plan: Plan,
     reader: ClusterReader,
     mover: ClusterMover,
@@ -78,6 +80,7 @@ def run_moves(
     lease: Lease | None = None,
     writing: Callable[[], AbstractContextManager[Lease | None]] = nullcontext,
     stop_after_s: float | None = None,
+    begin_for_s: float | None = None,
     skip_refused: bool = False,
 ) -> Applied:
     """Move the replicas of a plan of moves, a few at a time, and leave no throttle behind.
@@ -85,7 +88,8 @@ def run_moves(
     `lease` is the lock of moves; it is checked before every write, and without it nothing is
     written, not even to remove a throttle. `writing` holds the lock of applies while something is
     written. After `stop_after_s` nothing is in flight that was not estimated to end before; what is
-    still in flight keeps its throttles.
+    still in flight keeps its throttles. After `begin_for_s` nothing begins, and what is in
+    flight is waited for.
 
     The first interrupt begins nothing more and waits for what is in flight; the second one leaves
     it, throttled. The same call continues after any ending: rows are done, under way or not begun.
@@ -99,6 +103,7 @@ def run_moves(
     if refusals := list_refusals(plan, skip_refused=skip_refused):
         raise RefusedPlanError(refusals)
     deadline_s = None if stop_after_s is None else clock.monotonic() + stop_after_s
+    closes_s = None if begin_for_s is None else clock.monotonic() + begin_for_s
     state = reader.read_cluster()
     if moved := list(find_other_cluster(plan, state)):
         raise StalePlanError(moved)
@@ -118,6 +123,7 @@ def run_moves(
         clock,
         observe,
         deadline_s,
+        closes_s,
         rows,
         writes,
         Drains(moves.drains, mover, writes, observe),
@@ -162,6 +168,7 @@ class _Run:
     clock: Clock
     observe: Observe
     deadline_s: float | None
+    closes_s: float | None
     rows: Rows
     writes: Writes
     drains: Drains
@@ -254,7 +261,8 @@ class _Run:
             *find_overriding(reading, self.moves, busy, self.throttles.allowed),
         ]
         self.gates.check(reading, now, rate=rate, throttles=throttles, interrupted=self.interrupted)
-        may_begin = self.interrupted or self._is_late() or self.drains.cordon(reading, now)
+        ends = self.interrupted or self._is_late() or self._is_closed()
+        may_begin = ends or self.drains.cordon(reading, now)
         chosen = self._choose(reading) if may_begin else []
         self.watch.look(
             reading,
@@ -282,7 +290,7 @@ class _Run:
 
     def _explain(self, *, copies_nothing: bool) -> Standstill:
         """Say why rows do not begin or go on, and at the end what is waited for."""
-        reasons = list(self.gates.reasons)
+        reasons = [*self.gates.reasons, *([CLOSED] if self._is_closed() else [])]
         if self.unready and self.clock.monotonic() - self.unready_since_s >= UNREADY_S:
             reasons.append(self.unready)
         begins_nothing = bool(reasons)
@@ -334,7 +342,7 @@ class _Run:
         rate = self.throttles.limit or self.throttles.policy_rate or self.watch.measure_rate()
         limits = Limits(rate, left_s, self.gates.health)
         chosen, blocked = choose_rows(waiting, window, reading, forecast, limits, self.prepared)
-        if self.gates.reasons or (left_s is not None and left_s <= 0):
+        if self.gates.reasons or self._is_closed() or (left_s is not None and left_s <= 0):
             chosen = []
         self.blocked.say_full(window.full)
         self.prepared = frozenset(row.place for row in chosen)
@@ -381,7 +389,7 @@ class _Run:
             return False
         doubtful = [row for row in self.rows if row.in_doubt]
         flying = self.rows.list_in(RowState.UNDER_WAY)
-        if self.interrupted:
+        if self.interrupted or self._is_closed():
             return not flying and all(now - row.asked_s >= DOUBT_S for row in doubtful)
         waiting = self.rows.list_in(RowState.NOT_BEGUN, RowState.FOREIGN)
         if not flying and not waiting:
@@ -424,6 +432,9 @@ class _Run:
     def _is_late(self) -> bool:
         return self.deadline_s is not None and self.clock.monotonic() >= self.deadline_s
 
+    def _is_closed(self) -> bool:
+        return self.closes_s is not None and self.clock.monotonic() >= self.closes_s
+
     def _list_held_up(self) -> dict[Place, str]:
         """Say why rows do not begin or go on as of the last reading, by place."""
         held_up: dict[Place, str] = {}
@@ -458,6 +469,8 @@ class _Run:
             reasons.insert(0, INTERRUPTED)
         if self._is_late():
             reasons.append("--stop-after is over")
+        if self._is_closed() and self.rows.list_in(RowState.NOT_BEGUN):
+            reasons.append(CLOSED)
         if self.cause is not None:
             reasons.append(f"stopped, since {self.cause.findings[0].what}")
         if self.unready and self.prepared:

@@ -93,6 +93,8 @@ def test_another_id_or_audit_topic_is_looser_both_ways() -> None:
 
 
 MOVES = "moves: {allow: [drain], rate: 30MiB"
+NOON = "{from: '12:00', to: '13:00', zone: UTC}"
+NIGHT = "windows: {night: {from: '22:00', to: '06:00', zone: UTC}"
 
 
 @pytest.mark.parametrize(
@@ -107,6 +109,12 @@ MOVES = "moves: {allow: [drain], rate: 30MiB"
         (f"{MOVES}}}", f"{MOVES}, keep_free: 5%}}", "keep_free 15% → 5%"),
         (f"{MOVES}, max_bytes: 2TiB}}", f"{MOVES}, max_bytes: 3TiB}}", "max_bytes 2TiB → 3TiB"),
         (f"{MOVES}, max_bytes: 2TiB}}", f"{MOVES}}}", "max_bytes 2TiB → no limit"),
+        (f"{MOVES}, {NIGHT}}}}}", f"{MOVES}}}", "windows other hours: at any time"),
+        (
+            f"{MOVES}, {NIGHT}}}}}",
+            f"{MOVES}, {NIGHT}, noon: {NOON}}}}}",
+            "windows other hours: night, noon",
+        ),
     ],
 )
 def test_looser_limits_of_moves(then: str, now: str, said: str) -> None:

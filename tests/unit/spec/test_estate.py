@@ -12,6 +12,7 @@ import pytest
 from reconciler.api.planning import load_estate
 from reconciler.errors import Location, Severity, SpecError, UsageError
 from reconciler.model.cluster import TopicSpec
+from reconciler.model.hours import MoveHours
 from reconciler.model.moves import MoveKind, MovePolicy
 from reconciler.placement.strategies import STRATEGIES
 from reconciler.spec.documents import MOST_FINDINGS, load_clusters
@@ -210,6 +211,25 @@ def test_moves_are_read_as_written(tmp_path: Path) -> None:
     )
     entry = load(tmp_path, "topic: a", clusters).clusters["prod"]
     assert entry.moves == MovePolicy(frozenset(MoveKind), None, 8, 2, 0, 2 * 2**40)
+
+
+def test_windows_of_moves_are_read_as_written(tmp_path: Path) -> None:
+    clusters = """\
+version: 1
+clusters:
+  prod:
+    moves:
+      allow: [drain]
+      rate: 30MiB
+      windows:
+        weekend: {days: [sat, sun], from: "22:00", to: "06:00", zone: Europe/Berlin}
+        noon: {from: "12:00", to: "24:00", zone: UTC}
+"""
+    entry = load(tmp_path, "topic: a", clusters).clusters["prod"]
+    assert entry.move_hours == (
+        MoveHours("noon", frozenset(range(7)), 720, 1440, "UTC"),
+        MoveHours("weekend", frozenset({5, 6}), 1320, 360, "Europe/Berlin"),
+    )
 
 
 @pytest.mark.parametrize(

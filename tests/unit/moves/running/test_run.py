@@ -631,6 +631,37 @@ def test_a_pause_lasts_until_stop_after_and_stays() -> None:
     assert replicas(play) == (1, 2)
 
 
+def test_after_its_window_a_run_begins_nothing_and_waits_for_what_is_in_flight() -> None:
+    play = make(TWO, SLOW, at_once=(1, 1))
+    applied = run(play, begin_for_s=30)
+    assert (summary(applied).done, summary(applied).in_flight, summary(applied).waiting) == (
+        1,
+        0,
+        1,
+    )
+    assert sorted([replicas(play, 0), replicas(play, 1)]) in ([(1, 2), (2, 4)], [(1, 3), (2, 3)])
+    assert end_run(applied).exit_code == 2
+    assert "the window of moves is over" in applied.outcomes[0].text
+    assert (play.cluster.rates, summary(applied).left) == ({}, ())
+    # In the next window, the same command goes on.
+    assert end_run(run(play)).exit_code == 0
+    assert find_faults(play) == []
+
+
+def test_a_window_that_closes_after_the_last_copy_began_is_no_reason() -> None:
+    play = make(TWO, SLOW)
+    applied = run(play, begin_for_s=30)
+    assert end_run(applied).exit_code == 0
+    assert "window" not in applied.outcomes[0].text
+
+
+def test_a_run_whose_window_closed_while_it_waited_for_the_lock_begins_nothing() -> None:
+    play = make(TWO, SLOW)
+    applied = run(play, begin_for_s=0)
+    assert (summary(applied).done, summary(applied).waiting) == (0, 2)
+    assert [replicas(play, 0), replicas(play, 1)] == [(1, 2), (2, 3)]
+
+
 def test_another_rate_is_adopted_and_removed_in_the_end() -> None:
     play = make(sizes=SLOW)
     play.cluster.at(20, lambda: play.cluster.change_rate(0))
