@@ -72,6 +72,8 @@ class Talk:
     merged_at: str | None = None
     head: str = ""
     holds_back: dict[str, str] = field(default_factory=dict)  # by cluster: rejected, waiting …
+    branch: str = ""  # of a request that a job proposed
+    reviewers: tuple[str, ...] = ()  # whom it asked
     commits: tuple[str, ...] = ()  # those below the head, of which a rebase keeps each
     _merged_as: str | None = None
 
@@ -95,6 +97,17 @@ class Talk:
         return review
 
 
+@dataclass
+class HostBranch:
+    """A branch with one commit above `base`, which changes one file."""
+
+    commit: str
+    message: str
+    path: str = ""
+    text: str = ""
+    base: str = ""
+
+
 class CodeHost:
     """The state of one repository, and what was asked of it. Subclasses speak a host's dialect."""
 
@@ -105,6 +118,7 @@ class CodeHost:
         self.asked: list[tuple[str, str]] = []
         self.faults: list[Fault] = []
         self.writers = {"alice", "bob", "carol"}
+        self.branches: dict[str, HostBranch] = {}
         self.url = ""
         self._ids = itertools.count(1001)
         self._lock = threading.Lock()
@@ -121,6 +135,26 @@ class CodeHost:
         number = max(self.talks, default=0) + 1
         self.talks[number] = Talk(title, body, author)
         return number
+
+    def put_branch(self, name: str, branch: HostBranch) -> HostBranch:
+        """Let a branch end in a commit, which is also the head of its open request."""
+        self.branches[name] = branch
+        for number in self.open_requests:
+            if self.talks[number].branch == name:
+                self.talks[number].head = branch.commit
+        return branch
+
+    def propose(self, branch: str, title: str, body: str) -> int:
+        """Open a request from a branch, as a program does. Returns its number."""
+        number = max(self.talks, default=0) + 1
+        head = self.branches[branch].commit
+        talk = Talk(title, body, self.me, is_request=True, head=head, branch=branch)
+        self.talks[number] = talk
+        return number
+
+    def find_from(self, branch: str) -> list[int]:
+        """Return the requests from a branch, the newest first."""
+        return sorted((n for n, t in self.talks.items() if t.branch == branch), reverse=True)
 
     def comment(self, talk: Talk, author: str, body: str) -> dict[str, Any]:
         note = {"id": next(self._ids), "author": author, "body": body}
@@ -218,7 +252,7 @@ def serve(host: CodeHost) -> Iterator[CodeHost]:
             self.end_headers()
             self.wfile.write(content)
 
-        do_GET = do_POST = do_PATCH = do_PUT = _answer  # noqa: N815 # names of http.server
+        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _answer  # noqa: N815 # names of http.server
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             """Keep quiet: what was asked is in `host.asked`."""

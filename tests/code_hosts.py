@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from hashlib import sha1
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
-from code_host import TOKEN, Answer, CodeHost, tell_time
+from code_host import TOKEN, Answer, CodeHost, HostBranch, tell_time
 
 if TYPE_CHECKING:
     from code_host import Ask, Talk
@@ -20,6 +23,7 @@ class GitHubHost(CodeHost):
     def __init__(self) -> None:
         super().__init__()
         self.guarded: set[str] = set()  # environments that ask reviewers
+        self._made: dict[str, Any] = {}  # trees and commits by id
         self.setup: dict[str, Any] = {}  # what administrators did; None: the token may not read it
 
     def admits(self, headers: Any) -> bool:
@@ -55,7 +59,81 @@ class GitHubHost(CodeHost):
             ("GET", f"{repository}/branches/main", self._branch),
             ("GET", f"{repository}/rules/branches/main", lambda _: Answer(200, [])),
             ("GET", f"{repository}/collaborators/([\\w-]+)/permission", self._permission),
+            ("GET", f"{repository}/git/matching-refs/heads/(.+)", self._refs),
+            ("GET", f"{repository}/git/commits/([0-9a-f]+)", self._commit),
+            ("POST", f"{repository}/git/trees", self._make_tree),
+            ("POST", f"{repository}/git/commits", self._make_commit),
+            ("POST", f"{repository}/git/refs", self._make_ref),
+            ("PATCH", f"{repository}/git/refs/heads/(.+)", self._move_ref),
+            ("DELETE", f"{repository}/git/refs/heads/(.+)", self._delete_ref),
+            ("POST", f"{repository}/pulls", self._propose),
+            ("PATCH", f"{repository}/pulls/(\\d+)", self._edit_pull),
+            ("POST", f"{repository}/pulls/(\\d+)/requested_reviewers", self._ask),
         ]
+
+    def _refs(self, ask: Ask) -> Answer:
+        """GitHub lists every branch whose name begins so."""
+        found = [n for n in self.branches if n.startswith(ask.found[0])]
+        return Answer(
+            200,
+            [{"ref": f"refs/heads/{n}", "object": {"sha": self.branches[n].commit}} for n in found],
+        )
+
+    def _commit(self, ask: Ask) -> Answer:
+        sha = ask.found[0]
+        messages = [b.message for b in self.branches.values() if b.commit == sha]
+        tree = {"sha": f"tree of {sha}"}
+        return Answer(200, {"sha": sha, "message": "".join(messages), "tree": tree})
+
+    def _make_tree(self, ask: Ask) -> Answer:
+        (file,) = ask.body["tree"]
+        assert (file["mode"], file["type"]) == ("100644", "blob")
+        self._made[tell_time()] = made = {"below": ask.body["base_tree"], **file}
+        return Answer(201, {"sha": next(n for n, each in self._made.items() if each is made)})
+
+    def _make_commit(self, ask: Ask) -> Answer:
+        file, (base,) = self._made[ask.body["tree"]], ask.body["parents"]
+        assert file["below"] == f"tree of {base}"
+        commit = sha1(json.dumps(ask.body).encode()).hexdigest()
+        self._made[commit] = HostBranch(
+            commit, ask.body["message"], file["path"], file["content"], base
+        )
+        return Answer(201, {"sha": commit})
+
+    def _make_ref(self, ask: Ask) -> Answer:
+        name = ask.body["ref"].removeprefix("refs/heads/")
+        if name in self.branches:
+            return Answer(422, {"message": "Reference already exists"})
+        self.put_branch(name, self._made[ask.body["sha"]])
+        return Answer(201, {})
+
+    def _move_ref(self, ask: Ask) -> Answer:
+        assert ask.body["force"] is True
+        self.put_branch(ask.found[0], self._made[ask.body["sha"]])
+        return Answer(200, {})
+
+    def _delete_ref(self, ask: Ask) -> Answer:
+        del self.branches[ask.found[0]]
+        return Answer(204, None)
+
+    def _propose(self, ask: Ask) -> Answer:
+        assert ask.body["base"] == "main"
+        number = self.propose(ask.body["head"], ask.body["title"], ask.body["body"])
+        return Answer(201, self._request(number, self.talks[number]))
+
+    def _edit_pull(self, ask: Ask) -> Answer:
+        talk = self.talks[ask.number]
+        talk.title, talk.body = ask.body.get("title", talk.title), ask.body.get("body", talk.body)
+        talk.open = ask.body.get("state") != "closed"
+        return Answer(200, self._request(ask.number, talk))
+
+    def _ask(self, ask: Ask) -> Answer:
+        people, teams = ask.body["reviewers"], ask.body["team_reviewers"]
+        if not self.writers.issuperset(people):
+            what = "Reviews may only be requested from collaborators."
+            return Answer(422, {"message": what})
+        self.talks[int(ask.found[0])].reviewers = (*people, *teams)
+        return Answer(201, {})
 
     def _comments(self, ask: Ask) -> Answer:
         return Answer(200, [self._note(note) for note in self.talks[ask.number].comments])
@@ -109,6 +187,7 @@ class GitHubHost(CodeHost):
     def _request(self, number: int, talk: Talk) -> dict[str, Any]:
         return {
             "number": number,
+            "state": "open" if talk.open and not talk.merged_at else "closed",
             "head": {"sha": talk.head},
             "merged_at": talk.merged_at,
             "merge_commit_sha": talk.merged_as or "f" * 40,
@@ -117,6 +196,11 @@ class GitHubHost(CodeHost):
     def _open_pulls(self, ask: Ask) -> Answer:
         """List open requests, or closed ones; everybody lists the newest first."""
         assert ask.query["direction"] == "desc"
+        if "head" in ask.query:
+            assert (ask.query["state"], ask.query["sort"]) == ("all", "created")
+            owner, _, branch = ask.query["head"].partition(":")
+            assert owner == "shop"
+            return Answer(200, [self._request(n, self.talks[n]) for n in self.find_from(branch)])
         is_open = ask.query["state"] == "open"
         assert ask.query["sort"] == ("created" if is_open else "updated")
         found = self.open_requests if is_open else self.merged_requests
@@ -274,7 +358,52 @@ class GitLabHost(CodeHost):
             ("GET", f"{project}/protected_environments", self._asking),
             ("GET", f"{project}/pipeline_schedules", self._schedules),
             ("GET", f"{project}/protected_branches", self._protected),
+            ("GET", f"{project}/repository/branches", self._find_branches),
+            ("POST", f"{project}/repository/commits", self._commit),
+            ("DELETE", f"{project}/repository/branches/(.+)", self._delete_branch),
+            ("POST", f"{project}/merge_requests", self._propose),
+            ("PUT", f"{project}/merge_requests/(\\d+)", self._edit_request),
+            ("GET", "/users", self._find_users),
         ]
+
+    def _find_branches(self, ask: Ask) -> Answer:
+        name = ask.query["search"].removeprefix("^").removesuffix("$")
+        found = [(n, b) for n, b in self.branches.items() if n == name]
+        return Answer(
+            200,
+            [{"name": n, "commit": {"id": b.commit, "message": b.message}} for n, b in found],
+        )
+
+    def _commit(self, ask: Ask) -> Answer:
+        (action,), body = ask.body["actions"], ask.body
+        assert (action["action"], body["force"]) == ("update", True)
+        commit = sha1(json.dumps(body).encode()).hexdigest()
+        place = action["file_path"], action["content"], body["start_sha"]
+        self.put_branch(body["branch"], HostBranch(commit, body["commit_message"], *place))
+        return Answer(201, {"id": commit})
+
+    def _delete_branch(self, ask: Ask) -> Answer:
+        del self.branches[unquote(ask.found[0])]
+        return Answer(204, None)
+
+    def _propose(self, ask: Ask) -> Answer:
+        assert ask.body["target_branch"] == "main"
+        title, body = ask.body["title"], ask.body["description"]
+        number = self.propose(ask.body["source_branch"], title, body)
+        return Answer(201, self._describe(number, self.talks[number]))
+
+    def _edit_request(self, ask: Ask) -> Answer:
+        talk = self.talks[ask.number]
+        talk.title = ask.body.get("title", talk.title)
+        talk.body = ask.body.get("description", talk.body)
+        talk.open = talk.open and ask.body.get("state_event") != "close"
+        ids = ask.body.get("reviewer_ids", [])
+        talk.reviewers += tuple(n for n in sorted(self.writers) if _number(n) in ids)
+        return Answer(200, self._describe(ask.number, talk))
+
+    def _find_users(self, ask: Ask) -> Answer:
+        name = ask.query["username"]
+        return Answer(200, [{"id": _number(name)}] if name in self.writers else [])
 
     def _variables(self, _: Ask) -> Answer:
         scoped = self.setup.get("variables", {})
@@ -320,6 +449,11 @@ class GitLabHost(CodeHost):
         return Answer(200, {"approved_by": [{"user": {"username": name}} for name in approved]})
 
     def _open_requests(self, ask: Ask) -> Answer:
+        if "source_branch" in ask.query:
+            wanted = {"scope": "all", "order_by": "created_at", "sort": "desc"}
+            assert wanted.items() <= ask.query.items()
+            found = self.find_from(ask.query["source_branch"])
+            return Answer(200, [self._describe(n, self.talks[n]) for n in found])
         is_open = ask.query["state"] == "opened"
         order = "created_at" if is_open else "updated_at"
         wanted = {"scope": "all", "order_by": order, "sort": "desc"}
@@ -352,7 +486,9 @@ class GitLabHost(CodeHost):
         return {
             "iid": number,
             "sha": talk.head,
-            "state": "merged" if talk.merged_as else "opened",
+            "source_project_id": 1217,
+            "target_project_id": 1217,
+            "state": "merged" if talk.merged_as else "opened" if talk.open else "closed",
             "merged_at": talk.merged_at,
             "merge_commit_sha": talk.merged_as,
             "squash_commit_sha": None,
@@ -409,6 +545,10 @@ def _record(review: dict[str, Any]) -> dict[str, Any]:
     body = f"{said} this merge request"
     times = dict.fromkeys(("written_at", "edited_at"), review["at"])
     return {"id": 0, "author": review["author"], "body": body, **times}
+
+
+def _number(name: str) -> int:
+    return sum(map(ord, name))
 
 
 class WebhookHost(CodeHost):

@@ -52,12 +52,17 @@ def append_documents(text: str, documents: list[str]) -> str:
     return text + ("---\n" if is_held else "") + "---\n".join(documents)
 
 
-def set_key(table: Any, key: str, value: object, *, is_config: bool = False) -> None:
+def set_key(
+    table: Any, key: str, value: object, *, is_config: bool = False, on_one_line: bool = False
+) -> None:
     """Set a key; a new one goes to its usual place.
 
-    `is_config`: a text that looks like a number or a flag is written without quotes.
+    `is_config`: a text that looks like a number or a flag is written without quotes. `on_one_line`:
+    so is a map.
     """
-    wrapped = _wrap(value, is_config=is_config)
+    wrapped: Any = _wrap(value, is_config=is_config)
+    if on_one_line and isinstance(value, dict):
+        wrapped.fa.set_flow_style()
     if key in table:
         # The comments below a list or a map are attached to its last item, which goes.
         holder, leaf = _last_leaf(table, key)

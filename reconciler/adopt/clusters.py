@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import SequenceMatcher
 from typing import Any
 
 from reconciler.adopt.amend import NotAmendableError, amend_document, set_key
@@ -72,6 +73,36 @@ def write_clusters(
     except NotAmendableError as error:
         what = f"clusters.yaml cannot be amended: {error}; write one key per line"
         raise UsageError(what) from error
+
+
+def ask_of_cluster(text: str, cluster: str, key: str, value: object) -> str:
+    """Return clusters.yaml in which a cluster has one more key, or another value of it.
+
+    Every other line stays. A map is written on one line. Errors: UsageError if it cannot be
+    amended so.
+    """
+
+    def edit(document: Any) -> None:
+        set_key(document["clusters"][cluster], key, value, on_one_line=True)
+
+    try:
+        amended = amend_document(text, 1 << 30, edit)
+    except NotAmendableError as error:
+        what = f"clusters.yaml cannot be amended: {error}; write one key per line"
+        raise UsageError(what) from error
+    return _keep_lines(text, amended)
+
+
+def _keep_lines(before: str, after: str) -> str:
+    """Return a text whose lines are those before, but where words changed: not the spaces alone."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    folded = [[" ".join(line.split()) for line in lines] for lines in (old, new)]
+    lines: list[str] = []
+    for tag, a, b, c, d in SequenceMatcher(
+        None, folded[0], folded[1], autojunk=False
+    ).get_opcodes():
+        lines += old[a:b] if tag == "equal" else new[c:d]
+    return "".join(lines)
 
 
 def _humanise_all(config: Mapping[str, str], catalogue: Catalogue) -> dict[str, object]:

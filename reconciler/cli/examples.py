@@ -163,6 +163,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "reconciler report accepted --cluster prod --plan plan.json --out accepted.json",
         ),
         "report gradual": ("reconciler report gradual --cluster prod-eu --plan plan.json",),
+        "report uneven": ("reconciler report uneven --cluster prod-eu --out need.json",),
+        "report request": ("reconciler report request --cluster prod-eu --need need.json",),
         "report stages": ("""reconciler report stages --clusters '["staging", "prod-eu"]'""",),
         "report notify": (
             "reconciler report notify drift --cluster prod --plan plan.json",

@@ -7,6 +7,8 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -31,6 +33,7 @@ from reconciler.styling import set_columns
 from reconciler.units import count
 
 if TYPE_CHECKING:
+    from reconciler.codehost.requests import ClustersFile
     from reconciler.spec.estate import Estate
 
 Owned = Mapping[str | None, Sequence[WrittenTopic]]
@@ -251,3 +254,49 @@ def _spell_path(path: str) -> str:
         f"\\{character}" if character in _SPECIAL else character for character in path
     )
     return f"/{escaped}" if path else "*"
+
+
+CODE_OWNERS = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+"""Where hosts look for the file. The first that exists is read."""
+
+
+def read_clusters_file(estate: Path, cluster: str) -> ClustersFile:
+    """Read the clusters.yaml of an estate in git, with the code owners of the file.
+
+    Errors: UsageError if there is none, or if git cannot show where it is.
+    """
+    from reconciler.adopt.clusters import ask_of_cluster
+    from reconciler.codehost.requests import ClustersFile
+
+    found = next((name for name in CLUSTERS_FILES if (estate / name).is_file()), None)
+    if found is None:
+        raise UsageError(f"{show_path(str(estate))} has no clusters.yaml that could be changed")
+    checkout = Checkout(estate)
+    path = (checkout.inside / found).as_posix()
+    with (estate / found).open(encoding="utf-8", newline="") as file:
+        text = file.read()
+    files = (checkout.top / name for name in CODE_OWNERS)
+    owners = next((each.read_text(encoding="utf-8") for each in files if each.is_file()), "")
+    amend = partial(ask_of_cluster, text, cluster)
+    return ClustersFile(path, text, find_code_owners(owners, path), amend)
+
+
+def find_code_owners(text: str, path: str) -> tuple[str, ...]:
+    """Return whom a file CODEOWNERS names for a path: those of its last line that matches."""
+    owners: tuple[str, ...] = ()
+    for line in text.splitlines():
+        # A blank with a backslash before it belongs to the pattern.
+        pattern, *named = re.split(r"(?<!\\)\s+", line.partition(" #")[0].strip())
+        if pattern and pattern[0] not in "#[^" and _matches(pattern, path):
+            owners = tuple(named)
+    return owners
+
+
+def _matches(pattern: str, path: str) -> bool:
+    """Return whether a pattern of CODEOWNERS matches a path from the top of the repository."""
+    plain = re.sub(r"\\(.)", r"\1", pattern.removeprefix("/").removesuffix("/"))
+    parts = path.split("/")
+    above = {"/".join(parts[: n + 1]) for n in range(len(parts))}
+    # Without a slash in its midst, it matches at any depth.
+    names = above if pattern.startswith("/") or "/" in plain else {*above, *parts}
+    return plain in names or any(fnmatchcase(name, plain) for name in names)

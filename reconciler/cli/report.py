@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.api.authors import find_author
+from reconciler.api.connections import find_cluster
 from reconciler.api.history import read_last_run
 from reconciler.api.planning import load_estate
 from reconciler.cli.groups import Group
-from reconciler.cli.options import Command, cluster_option, estate_argument
+from reconciler.cli.options import Command, bootstrap_option, cluster_option, estate_argument
 from reconciler.cli.plans import read_accepted, read_plan, write_whole
-from reconciler.cli.terminal import print_note
+from reconciler.cli.terminal import print_note, working
 from reconciler.errors import UsageError, WebhookError
 from reconciler.model.plan import Plan
 
@@ -270,6 +271,62 @@ def gradual(estate: Path, cluster: str, path: Path, journal: Path | None) -> Non
     last = read_last_run(journal, cluster) if journal and journal.exists() else None
     for said in report_gradual(run, made, steps, origins, last.ending if last else None):
         print_note(said)
+
+
+@command.command(cls=Command)
+@estate_argument
+@cluster_option
+@bootstrap_option
+@click.option(
+    "--out",
+    required=True,
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Save what the cluster needs, for report request.",
+)
+def uneven(estate: Path, cluster: str, bootstrap_servers: str | None, out: Path) -> None:
+    """Read a cluster that allows rebalance, and say what a request is to ask for.
+
+    That is brokers that joined and hold nothing, brokers outside the band of balance, and internal
+    topics with too few replicas. Nothing is changed. ESTATE defaults to topics.
+    """
+    from reconciler.api.needs import read_need
+    from reconciler.planfile.need import encode_need
+
+    with working(f"reading {cluster}"):
+        need = read_need(load_estate(estate), cluster, bootstrap_servers=bootstrap_servers)
+    write_whole(out, encode_need(need))
+    print_note(f"{cluster}: {need.why}")
+
+
+@command.command(cls=Command)
+@estate_argument
+@cluster_option
+@click.option(
+    "--need",
+    "path",
+    required=True,
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The file that report uneven saved.",
+)
+def request(estate: Path, cluster: str, path: Path) -> None:
+    """Open, update or close the request that asks for what a cluster needs.
+
+    For a run on the default branch. The request changes one line of clusters.yaml, from a branch of
+    its own, and asks its code owners for a review. ESTATE defaults to topics.
+    """
+    from reconciler.cli.owners import read_clusters_file
+    from reconciler.codehost.requests import keep_request
+    from reconciler.codehost.runs import find_run
+    from reconciler.planfile.need import decode_need
+
+    need = decode_need(path.read_text(encoding="utf-8"), str(path))
+    if need.cluster != cluster:
+        raise UsageError(f"the file is for {need.cluster}, not for {cluster}")
+    find_cluster(load_estate(estate), cluster)
+    for line in keep_request(find_run(os.environ), need, read_clusters_file(estate, cluster)):
+        print_note(line)
 
 
 @command.command(cls=Command)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from reconciler.codehost.host import Note, PullRequest, Review
+from reconciler.codehost.host import Branch, FileChange, Note, Proposal, PullRequest, Review
 from reconciler.codehost.rest import Rest
 from reconciler.errors import CodeHostError
 from reconciler.show.markdown.marks import code
@@ -184,6 +184,68 @@ class GitHub:
         if approved or not self._asks_reviewers(cluster):
             return ""
         return f"no reviewer of the environment {cluster} let its apply begin"
+
+    def find_branch(self, name: str) -> Branch | None:
+        """Return a branch, None if there is none."""
+        # Other branches may begin with its name.
+        for item in self._rest.send("GET", f"{self._repository}/git/matching-refs/heads/{name}"):
+            if item["ref"] == f"refs/heads/{name}":
+                commit = item["object"]["sha"]
+                path = f"{self._repository}/git/commits/{commit}"
+                return Branch(commit, self._rest.send("GET", path)["message"])
+        return None
+
+    def set_branch(self, name: str, change: FileChange) -> None:
+        """Let a branch have one commit more than its base. GitHub signs it for an app."""
+        git = f"{self._repository}/git"
+        below = self._rest.send("GET", f"{git}/commits/{change.base}")["tree"]["sha"]
+        file = {"path": change.path, "mode": "100644", "type": "blob", "content": change.text}
+        tree = self._rest.send("POST", f"{git}/trees", {"base_tree": below, "tree": [file]})["sha"]
+        commit = {"message": change.message, "tree": tree, "parents": [change.base]}
+        made = self._rest.send("POST", f"{git}/commits", commit)["sha"]
+        if self.find_branch(name):
+            moved = {"sha": made, "force": True}
+            self._rest.send("PATCH", f"{git}/refs/heads/{name}", moved)
+        else:
+            new = {"ref": f"refs/heads/{name}", "sha": made}
+            self._rest.send("POST", f"{git}/refs", new)
+
+    def delete_branch(self, name: str) -> None:
+        """Delete a branch."""
+        self._rest.send("DELETE", f"{self._repository}/git/refs/heads/{name}")
+
+    def find_proposal(self, branch: str) -> Proposal | None:
+        """Return the newest pull request from a branch of this repository, not of a fork."""
+        owner = self._repository.split("/")[1]
+        asked = {"head": f"{owner}:{branch}", "state": "all", "sort": "created"}
+        for item in self._rest.list(f"{self._repository}/pulls", **asked, direction="desc"):
+            return Proposal(item["number"], item["state"] == "open", bool(item["merged_at"]))
+        return None
+
+    def propose(self, branch: str, target: str, title: str, body: str) -> int:
+        """Open a pull request."""
+        wanted = {"title": title, "body": body, "head": branch, "base": target}
+        return int(self._rest.send("POST", f"{self._repository}/pulls", wanted)["number"])
+
+    def update_proposal(self, number: int, title: str, body: str) -> None:
+        """Replace the words of a pull request."""
+        words = {"title": title, "body": body}
+        self._rest.send("PATCH", f"{self._repository}/pulls/{number}", words)
+
+    def withdraw(self, number: int, reason: str) -> None:
+        """Write the reason in a comment, then close."""
+        self.create_comment(number, reason)
+        self._rest.send("PATCH", f"{self._repository}/pulls/{number}", {"state": "closed"})
+
+    def ask_reviewers(self, number: int, owners: Iterable[str]) -> None:
+        """Ask people and teams; GitHub knows no address as a reviewer."""
+        names = [owner.removeprefix("@") for owner in owners if owner.startswith("@")]
+        wanted = {
+            "reviewers": [name for name in names if "/" not in name],
+            "team_reviewers": [name.partition("/")[2] for name in names if "/" in name],
+        }
+        path = f"{self._repository}/pulls/{number}/requested_reviewers"
+        self._rest.send("POST", path, wanted)
 
     def _asks_reviewers(self, environment: str) -> bool:
         path = f"{self._repository}/environments/{quote(environment, safe='')}"

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote, urlencode
 
-from reconciler.codehost.host import NEVER, Note, PullRequest, Review
+from reconciler.codehost.host import (
+    NEVER,
+    Branch,
+    FileChange,
+    Note,
+    Proposal,
+    PullRequest,
+    Review,
+)
 from reconciler.codehost.rest import Rest
 from reconciler.show.markdown.marks import code
 
@@ -154,6 +163,68 @@ class GitLab:
                 if job["name"] == name and job["started_at"] and job["status"] not in _STOPPED:
                     return ""
         return f"its job {name} was not started, or was cancelled"
+
+    def find_branch(self, name: str) -> Branch | None:
+        """Return a branch, None if there is none."""
+        asked = urlencode({"search": f"^{name}$"})
+        path = f"{self._project}/repository/branches?{asked}"
+        for item in self._rest.send("GET", path):
+            if item["name"] == name:
+                return Branch(item["commit"]["id"], item["commit"]["message"])
+        return None
+
+    def set_branch(self, name: str, change: FileChange) -> None:
+        """Let a branch have one commit more than its base."""
+        update = {"action": "update", "file_path": change.path, "content": change.text}
+        commit = {
+            "branch": name,
+            "start_sha": change.base,
+            "force": True,
+            "commit_message": change.message,
+            "actions": [update],
+        }
+        self._rest.send("POST", f"{self._project}/repository/commits", commit)
+
+    def delete_branch(self, name: str) -> None:
+        """Delete a branch."""
+        path = f"{self._project}/repository/branches/{quote(name, safe='')}"
+        self._rest.send("DELETE", path)
+
+    def find_proposal(self, branch: str) -> Proposal | None:
+        """Return the newest merge request from a branch of this project, not of a fork."""
+        asked = {"source_branch": branch, "scope": "all", "order_by": "created_at", "sort": "desc"}
+        for item in self._rest.list(f"{self._project}/merge_requests", **asked):
+            if item["source_project_id"] == item["target_project_id"]:
+                state = item["state"]
+                return Proposal(item["iid"], state == "opened", state == "merged")
+        return None
+
+    def propose(self, branch: str, target: str, title: str, body: str) -> int:
+        """Open a merge request."""
+        wanted = {"title": title, "description": body, "remove_source_branch": True}
+        wanted |= {"source_branch": branch, "target_branch": target}
+        return int(self._rest.send("POST", f"{self._project}/merge_requests", wanted)["iid"])
+
+    def update_proposal(self, number: int, title: str, body: str) -> None:
+        """Replace the words of a merge request."""
+        words = {"title": title, "description": body}
+        self._rest.send("PUT", f"{self._project}/merge_requests/{number}", words)
+
+    def withdraw(self, number: int, reason: str) -> None:
+        """Write the reason in a note, then close."""
+        self.create_comment(number, reason)
+        closed = {"state_event": "close"}
+        self._rest.send("PUT", f"{self._project}/merge_requests/{number}", closed)
+
+    def ask_reviewers(self, number: int, owners: Iterable[str]) -> None:
+        """Ask people; of a group, GitLab notifies the members, whom the text mentions."""
+        names = [owner.removeprefix("@") for owner in owners if owner.startswith("@")]
+        found = []
+        for name in (name for name in names if "/" not in name):
+            found += self._rest.send("GET", f"users?{urlencode({'username': name})}")
+        ids = [user["id"] for user in found]
+        path = f"{self._project}/merge_requests/{number}"
+        self._rest.send("PUT", path, {"reviewer_ids": ids})
 
 
 def _read_merged(item: dict[str, Any]) -> PullRequest:

@@ -45,6 +45,33 @@ class PullRequest:
     merged_as: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch: its newest commit, and the message of that commit."""
+
+    commit: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The newest request from a branch: its number, and whether it is open or merged."""
+
+    number: int
+    is_open: bool
+    is_merged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A commit that changes one file, on top of the commit `base`."""
+
+    base: str
+    path: str
+    text: str
+    message: str
+
+
 class CodeHost(Protocol):
     """A repository on a code host. All times are of its clock.
 
@@ -102,12 +129,37 @@ class CodeHost(Protocol):
         Approvers of its environment may have rejected the apply, or may not have let it begin yet.
         """
 
+    def find_branch(self, name: str) -> Branch | None:
+        """Return a branch, None if there is none."""
+
+    def set_branch(self, name: str, change: FileChange) -> None:
+        """Let a branch, new or not, have one commit more than its base, and nothing else."""
+
+    def delete_branch(self, name: str) -> None:
+        """Delete a branch."""
+
+    def find_proposal(self, branch: str) -> Proposal | None:
+        """Return the newest request from a branch of this repository, open or not."""
+
+    def propose(self, branch: str, target: str, title: str, body: str) -> int:
+        """Open a request from a branch to another one. Returns its number."""
+
+    def update_proposal(self, number: int, title: str, body: str) -> None:
+        """Replace the words of a request."""
+
+    def withdraw(self, number: int, reason: str) -> None:
+        """Write the reason in a comment on a request, then close it."""
+
+    def ask_reviewers(self, number: int, owners: Iterable[str]) -> None:
+        """Ask people and teams for a review of a request; each is written as in CODEOWNERS."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """A run of a workflow: its host, its address, its commit, and its request, if there is one.
 
-    `is_push`: a push to a branch started it, so it is about what became its commit.
+    `is_push`: a push to a branch started it, so it is about what became its commit. `branch` is the
+    branch that it runs on, empty if it has none.
     """
 
     host: CodeHost
@@ -115,6 +167,7 @@ class Run:
     commit: str
     request: PullRequest | None
     is_push: bool = True
+    branch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

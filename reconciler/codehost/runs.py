@@ -39,6 +39,7 @@ def _on_github(environment: Mapping[str, str]) -> Run:
         commit=_need(environment, "GITHUB_SHA"),
         request=PullRequest(pull["number"], pull["head"]["sha"]) if pull else None,
         is_push=environment.get("GITHUB_EVENT_NAME") == "push",
+        branch=environment.get("GITHUB_REF_NAME", ""),
     )
 
 
@@ -57,6 +58,7 @@ def _on_gitlab(environment: Mapping[str, str]) -> Run:
         commit=commit,
         request=PullRequest(int(number), head) if number else None,
         is_push=environment.get("CI_PIPELINE_SOURCE") == "push",
+        branch=environment.get("CI_COMMIT_BRANCH", ""),
     )
 
 

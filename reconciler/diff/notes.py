@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -192,19 +192,22 @@ def note_failed_directories(entry: ClusterEntry, state: ClusterState) -> Iterato
         )
 
 
-def note_internal_topics(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
-    """Note internal topics with fewer replicas than most other topics, unless a key raises them."""
+def find_thin_topics(state: ClusterState) -> tuple[int, Mapping[str, int]]:
+    """Return how many replicas most topics have, and the internal ones that have fewer."""
     least = {
         name: min(map(len, topic.assignment))
         for name, topic in sorted(state.topics.items())
         if topic.assignment
     }
     others = sorted(least[name] for name in least.keys() & state.user_topics.keys())
-    if entry.internal_replication_factor is not None or not others:
-        return
-    usual = others[(len(others) - 1) // 2]
-    thin = {n: least[n] for n in least if state.topics[n].internal and least[n] < usual}
-    if not thin:
+    usual = others[(len(others) - 1) // 2] if others else 0
+    return usual, {n: least[n] for n in least if state.topics[n].internal and least[n] < usual}
+
+
+def note_internal_topics(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
+    """Note internal topics with fewer replicas than most other topics, unless a key raises them."""
+    usual, thin = find_thin_topics(state)
+    if entry.internal_replication_factor is not None or not thin:
         return
     listed = ", ".join(f"{name} has {factor}" for name, factor in thin.items())
     way_out = f"write {INTERNAL_FACTOR}: {usual} below this cluster in clusters.yaml"

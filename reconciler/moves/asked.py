@@ -50,6 +50,8 @@ def plan_asked(
     if is_over(asked, state.read_on):
         what = f"the rebalance until {asked.until} asks for nothing any more"
         return _add_note(entry, plan, "rebalance-over", what, "remove the line, or write a date")
+    if not state.user_topics:
+        return plan
     if plan.refusals or any(steps_of(topic) or topic.refusals for topic in plan.topics):
         what = "the rebalance waits until nothing else is to move"
         way_out = "make these moves, then plan again"

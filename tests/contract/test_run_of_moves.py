@@ -167,18 +167,24 @@ def test_outside_its_window_nothing_begins_and_the_next_one_is_named(
 
 @pytest.mark.slow
 def test_at_the_end_of_its_window_what_is_in_flight_ends_and_nothing_else_begins(
-    estate: Estate, capsys: pytest.CaptureFixture[str]
+    estate: Estate,
 ) -> None:
-    places = [estate.holding.create(estate.topic, (1, 2), (1, 2), size=SIZE)]
-    places.append((estate.topic, 1))
-    # At this rate, a copy takes longer than what is left of the window, which is two minutes.
-    rate, one = f"{SIZE // 150 // 1024}KiB", ", at_once: {cluster: 1}"
+    topic, holding = estate.topic, estate.holding
+    holding.create(topic, (1, 2), (1, 2), size=4 * SIZE)
+    places = [(topic, 0), (topic, 1)]
     window = spell_window(-3600, 120)
-    estate.make_plan("assignment: {0: [1, 3], 1: [1, 3]}", rate, f"{one}{window}")
-    assert run(estate.command) == 2
-    assert "the window of moves is over" in capsys.readouterr().out
-    found = sorted(estate.holding.look(place).replicas for place in places)
-    assert found == [(1, 2), (1, 3)]
+    closes = (datetime.now(UTC) + timedelta(seconds=120)).replace(second=0, microsecond=0)
+    limits = f", at_once: {{cluster: 1}}{window}"
+    estate.make_plan("assignment: {0: [1, 3], 1: [1, 3]}", "10KiB", limits)
+    program = [sys.executable, "-m", "reconciler", *estate.command]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as running:
+        wait_for(lambda: any(holding.find(place) for place in places), 120)
+        wait_for(lambda: datetime.now(UTC) > closes + timedelta(seconds=2), 180)
+        assert holding.mover.set_rate(50 << 20).error == ""
+        said, _ = running.communicate()
+    assert running.returncode == 2, said
+    assert "the window of moves is over" in said
+    assert sorted(holding.look(place).replicas for place in places) == [(1, 2), (1, 3)]
     assert estate.find_leftovers() == []
 
 

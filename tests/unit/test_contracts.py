@@ -47,15 +47,15 @@ DOORS = {
     "apply": "engine kinds",
     "changes": "deletions due gradual outdated plan topics",
     "cli": "",
-    "codehost": """approvals comments due gradual notices progress results runs setup targets
-        webhook""",
+    "codehost": """approvals comments due gradual notices progress requests results runs setup
+        targets webhook""",
     "fleet": """audit.audit audit.rules generator.job generator.shapes generator.troubles globs jobs
         lake.attempts lake.inventory lake.lake lake.maintenance lake.storage lake.stores metrics
         page.gather page.html session source.kafka_metadata source.spec_tree tables tracing
         trouble""",
     "inventory": "brokers configs description groups inventory topics",
     "kafka": "audit connection grants lock mover moves reader writer",
-    "moves": """asked by_load decisions elections plan progress reassignments rebalance
+    "moves": """asked by_load decisions elections needs plan progress reassignments rebalance
         running.cancel running.interventions running.run throttles""",
     "placement": """bounds given_rows kafka_placement loads.check loads.problem loads.search
         loads.shares loss measure moving.check moving.moves moving.problem problem strategies

@@ -130,5 +130,10 @@ def test_what_cannot_be_made_as_written_refuses_the_plan_at_its_line(
     assert moved(made) == []
 
 
+def test_a_cluster_without_topics_moves_nothing() -> None:
+    made = plan_asked(ENTRY, [], live())
+    assert (moved(made), made.refusals) == ([], ())
+
+
 def test_part_of_a_cluster_is_not_rebalanced() -> None:
     assert moved(plan_asked(ENTRY, [], live(topic(CROWDED)), topics="shop.*")) == []
