@@ -28,8 +28,12 @@ GITLAB_FILE = ".gitlab-ci.yml"
 GITLAB_JOBS = ".gitlab/reconciler-jobs.yml"
 PRE_COMMIT = ".pre-commit-config.yaml"
 
-WORKFLOWS = ("plan", "apply", "apply-stage", "apply-cluster", "moves", "drift", "drift-stage")
-"""What runs on GitHub. moves.yml does nothing until its variable lists clusters."""
+WORKFLOWS = (
+    *("plan", "apply", "apply-stage", "apply-cluster", "moves"),
+    *("drift", "drift-stage", "rebalance"),
+)
+"""What runs on GitHub. moves.yml and rebalance.yml do nothing until their variables list clusters.
+"""
 
 _ACTIONS = ("install", "reconciler")
 _CI = ("install.sh", "requirements.txt", "requirements-cel.txt", "requirements-msk.txt")

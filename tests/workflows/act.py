@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 UPLOAD = "actions/upload-artifact@bbbca2ddaa5d8feaa63e36b76fdaad77386f024f"
 DOWNLOAD = "actions/download-artifact@37930b1c2abaa49bbe596cd826c3c89aef350131"
+APP = "actions/create-github-app-token@1b10c78c7865c340bc4f6099eb2f838309f1e8c3"
 UPLOADS = """\
 name: upload-artifact
 inputs: {name: {required: true}, path: {required: true}}
@@ -43,6 +44,22 @@ runs:
       run: |
         mkdir -p "$TARGET"
         cp "$ARTIFACTS/$NAME/"* "$TARGET/"
+"""
+APPS = """\
+name: create-github-app-token
+inputs:
+  client-id: {required: true}
+  private-key: {required: true}
+  permission-contents: {}
+  permission-pull-requests: {}
+outputs: {token: {value: "${{ steps.app.outputs.token }}"}}
+runs:
+  using: composite
+  steps:
+    - id: app
+      shell: bash
+      env: {KEY: "${{ inputs.private-key }}"}
+      run: echo "token=$KEY" >> "$GITHUB_OUTPUT"
 """
 
 
@@ -105,8 +122,10 @@ class Act:
         (Path(environment["HOME"]) / ".gitconfig").write_text(address)
         self.variables = {"RECONCILER_CLUSTERS": '["lab"]', "RECONCILER_INSTALL": "none"}
         self.secrets = {"GITHUB_TOKEN": TOKEN, **SECRETS}
-        self.stand_ins = {UPLOAD: self._scratch / "upload", DOWNLOAD: self._scratch / "download"}
-        for directory, text in zip(self.stand_ins.values(), (UPLOADS, DOWNLOADS), strict=True):
+        names = {UPLOAD: "upload", DOWNLOAD: "download", APP: "app"}
+        self.stand_ins = {action: self._scratch / name for action, name in names.items()}
+        written = (UPLOADS, DOWNLOADS, APPS)
+        for directory, text in zip(self.stand_ins.values(), written, strict=True):
             directory.mkdir()
             (directory / "action.yml").write_text(text)
 
@@ -172,6 +191,16 @@ class Act:
         """Run drift.yml by its schedule."""
         self.publish()
         return self.run("schedule", "drift.yml", {})
+
+    def rebalance(self) -> Ran:
+        """Run rebalance.yml by its schedule, with the key of an app."""
+        self.publish()
+        app = {"RECONCILER_APP_ID": "Iv1.reconciler", "RECONCILER_APP_KEY": TOKEN}
+        self.secrets |= app
+        try:
+            return self.run("schedule", "rebalance.yml", {})
+        finally:
+            self.secrets = {name: self.secrets[name] for name in self.secrets if name not in app}
 
     def run(self, event: str, workflow: str, payload: dict[str, Any]) -> Ran:
         repository = {"full_name": "shop/topics", "default_branch": "main"}
