@@ -36,6 +36,8 @@ from reconciler.units import count
 PATTERNS_SHOWN = 5
 ENVIRONMENTS = ("-plan", "-drift")
 """The ends of the names of environments, after the name of their cluster."""
+REQUESTS = "reconciler-requests"
+"""The environment with what opens requests, which no job with secrets of a cluster may have."""
 _MIN_INSYNC = "min.insync.replicas"
 _PLACING = (
     "strategy",
@@ -109,7 +111,8 @@ def check_placing(entry: ClusterEntry) -> Iterator[Finding]:
 def check_environments(clusters: Mapping[str, ClusterEntry]) -> Iterator[Finding]:
     """Check that no two environments of the workflows have one name, and so one set of secrets.
 
-    A cluster has NAME, NAME-plan and NAME-drift. Code hosts ignore case in these names.
+    A cluster has NAME, NAME-plan and NAME-drift, and all have one that opens requests. Code hosts
+    ignore case in these names.
     """
     first: dict[str, str] = {}
     for name, entry in sorted(clusters.items()):
@@ -119,6 +122,9 @@ def check_environments(clusters: Mapping[str, ClusterEntry]) -> Iterator[Finding
             what += f"that of {quote(name[: -len(suffix)])} for {suffix.removeprefix('-')}"
             way_out = f"choose a name that does not end in {' or '.join(ENVIRONMENTS)}"
             yield Finding("cluster-environment", what, way_out, entry.location)
+        if lower == REQUESTS:
+            what = f"the cluster {quote(name)} has the name of the environment that opens requests"
+            yield Finding("cluster-environment", what, "choose another name", entry.location)
         if other := first.get(lower):
             what = f"the clusters {quote(other)} and {quote(name)} differ only in case, and "
             what += "environments of the workflows do not"

@@ -8,12 +8,19 @@ from functools import partial
 import pytest
 from code_host import MERGED, CodeHost, HostBranch
 from code_hosts import GitHubHost
+from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.adopt.clusters import ask_of_cluster
-from reconciler.codehost.host import Run
+from reconciler.codehost.approvals import find_approved
+from reconciler.codehost.comments import report_plan
+from reconciler.codehost.host import PullRequest, Run
 from reconciler.codehost.requests import ClustersFile, keep_request, name_branch
-from reconciler.errors import UsageError
+from reconciler.errors import CodeHostError, UsageError
+from reconciler.model.plan import Plan
 from reconciler.moves.needs import Need, NeedKind
+from reconciler.moves.plan import assemble_moves
+from reconciler.planfile.codec import fingerprint_plan
+from reconciler.spec.entry import ClusterEntry
 
 TEXT = """\
 version: 1
@@ -182,3 +189,36 @@ def test_a_file_that_cannot_be_amended_is_an_error(host: CodeHost, run: Run, tex
     with pytest.raises(UsageError, match=r"clusters.yaml cannot be amended"):
         night(run, JOINED, text)
     assert host.writes() == []
+
+
+def test_an_approval_of_another_plan_is_void(host: CodeHost, run: Run) -> None:
+    """Also where the host does not dismiss it, the merge knows what was reviewed."""
+    night(run, JOINED)
+
+    def plan_it(factor: int) -> None:
+        request = PullRequest(1, host.talks[1].head)
+        report_plan(replace(run, request=request), EMPTY, moves=move(factor))
+
+    plan_it(2)
+    host.talks[1].review("alice")
+    night(run, replace(JOINED, fingerprint="b" * 64), commit="c" * 40)
+    plan_it(3)
+    assert "**This plan needs a new review.**" in host.talks[1].comments[-1]["body"]
+    host.talks[1].merged_as = MERGED
+    with pytest.raises(CodeHostError, match="plan-unreviewed"):
+        find_approved(run, "prod", moves=True)
+    host.talks[1]._merged_as = host.talks[1].merged_at = None
+    host.talks[1].review("alice")
+    host.talks[1].merged_as = MERGED
+    assert find_approved(run, "prod", moves=True).fingerprint == fingerprint_plan(move(3))
+
+
+EMPTY = plan([spec("a", partitions=1)], cluster(topic("1", "a")))
+
+
+def move(factor: int) -> Plan:
+    return assemble_moves(
+        ClusterEntry("prod", HERE, moves=may_move()),
+        [spec("b", replication_factor=factor)],
+        cluster(topic("1", "b", in_sync=rows("1"))),
+    )

@@ -51,6 +51,14 @@ def resolve(root: Path, topic: str, cluster: str) -> TopicSpec:
 # The names of clusters.
 
 
+@pytest.mark.parametrize("name", ["reconciler-requests", "Reconciler-Requests"])
+def test_a_cluster_has_no_name_of_the_environment_that_opens_requests(
+    tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(SpecError, match=r"environment that opens requests; choose another name"):
+        load(tmp_path, "", f"version: 1\nclusters: {{{name}: {{}}}}\n")
+
+
 @pytest.mark.parametrize("name", ["staging-plan", "prod-eu-drift", "prod-PLAN", "a-plan-drift"])
 def test_a_cluster_has_no_name_of_an_environment_of_another_one(tmp_path: Path, name: str) -> None:
     """Also where no other cluster has it yet: the next one to be added could."""
