@@ -24,6 +24,9 @@ from reconciler.moves.rebalance import plan_rebalance
 from reconciler.spec.entry import ClusterEntry
 from reconciler.units import approximate_size, count, name_each
 
+HIDDEN = "cluster-rights"
+"""The note of a reading that lacks topics."""
+
 
 class NeedKind(StrEnum):
     """What is to become of the request of a cluster.
@@ -99,6 +102,9 @@ def _find_obstacle(
         return NeedKind.NOTHING, f"clusters.yaml asks for a rebalance until {until} already"
     if not state.user_topics:
         return NeedKind.NOTHING, "it has no topics"
+    if any(note.rule == HIDDEN for note in state.notes):
+        # A broker whose topics are hidden would look as if it had joined.
+        return NeedKind.UNKNOWN, "topics are hidden from the account, so nobody knows who joined"
     if state.reassignments:
         return NeedKind.UNKNOWN, "replicas are being moved"
     pending = plan_moves(entry, specs, state)

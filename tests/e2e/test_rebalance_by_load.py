@@ -108,6 +108,36 @@ def test_leaders_alone_even_the_writes_that_were_measured(
     assert max(led.values()) < 2.5 * one, band
 
 
+def test_a_rebalance_that_clusters_yaml_asks_for_is_planned_with_the_moves(
+    brokers: Cluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    prepare(brokers, tmp_path, monkeypatch)
+    estate = tmp_path / "topics" / "clusters.yaml"
+    balanced = estate.read_text() + "    balance: {by: [disk, write]}\n"
+    estate.write_text(balanced)
+    with traffic(brokers) as sent:
+        assert run(["report", "uneven", "--cluster", "lab", "--out", "need.json"]) == 0
+        need = json.loads((tmp_path / "need.json").read_text())
+        assert need["kind"] == "band", need
+        assert need["why"].endswith("around the share of disk and write.")
+        # Of disk alone: what is written meanwhile is not the same a minute later.
+        estate.write_text(f"{balanced}    rebalance: {{by: [disk], until: 2199-12-31}}\n")
+        planning = ["plan", "--cluster", "lab", "--moves", "--detailed-exitcode"]
+        assert run([*planning, "--out", "asked.json"]) == 2
+        assert run(["apply", "asked.json", "--auto-approve"]) == 0
+    held = list_bytes(brokers)
+    share = sum(held.values()) / 6
+    assert all(abs(each - share) < 0.15 * share for each in held.values()), held
+    assert read_all(brokers, "live", len(sent)) == set(sent)
+    assert run(planning) == 0
+    capsys.readouterr()
+    assert run(["report", "uneven", "--cluster", "lab", "--out", "need.json"]) == 0
+    assert "asks for a rebalance until 2199-12-31 already" in capsys.readouterr().err
+
+
 def prepare(brokers: Cluster, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Create the topics, fill them, and write an estate."""
     monkeypatch.chdir(folder)

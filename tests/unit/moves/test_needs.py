@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from shorthand import brokers, cluster, may_move, spec, topic
 
-from reconciler.errors import Location, PlanFileError
+from reconciler.errors import Finding, Location, PlanFileError, Severity
 from reconciler.model.cluster import LogDirectory, Reassignment
 from reconciler.model.moves import AskedRebalance, LoadAim, LoadKind
 from reconciler.moves.needs import Need, NeedKind, find_need
@@ -99,6 +99,10 @@ def test_a_rebalance_that_is_asked_for_already_is_not_asked_for_again() -> None:
     ("more", "why"),
     [
         ({"reassignments": (Reassignment("x", 0, (1, 2), (), ()),)}, "replicas are being moved"),
+        (
+            {"notes": (Finding("cluster-rights", "hidden", severity=Severity.NOTE),)},
+            "topics are hidden from the account",
+        ),
         ({"specs": [spec(replication_factor=3)]}, "the estate asks for other moves"),
         (
             {"entry": replace(ENTRY, balance=LoadAim((LoadKind.WRITE,)))},
