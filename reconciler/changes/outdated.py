@@ -19,7 +19,7 @@ from reconciler.spec.changes import Changes
 from reconciler.spec.entry import ClusterEntry
 
 _PLACING = ("capacity", "drain_brokers", "exclude_brokers", "placement", "strategy")
-_MOVING = (*_PLACING, "internal_replication_factor", "rebalance")
+_MOVING = (*_PLACING, "internal_replication_factor")
 _WAY_OUT = "run apply by hand on that branch, which plans what it asks for now"
 
 
@@ -67,7 +67,9 @@ def _list_reasons(
     if loosened:
         yield f"has tighter guards than this plan: {name_some(loosened)}"
     if plan.moves is not None or any(map(_places, plan.topics)):
-        keys = _PLACING if plan.moves is None else _MOVING
+        keys: tuple[str, ...] = _PLACING if plan.moves is None else _MOVING
+        if plan.moves is not None and plan.moves.balance is not None:
+            keys = (*keys, "rebalance")  # other moves may go on whatever it asks for
         altered = [key for key in keys if branch.alter(entry, attrgetter(key))]
         if altered:
             yield f"has another {' and another '.join(altered)} for {plan.cluster}"

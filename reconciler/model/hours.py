@@ -31,6 +31,13 @@ class MoveHours:
     ends: int
     zone: str
 
+    def __str__(self) -> str:
+        """Spell the hours: weekend (sat, sun from 22:00 to 06:00 Europe/Berlin)."""
+        every = len(self.days) == len(DAYS)
+        days = "every day" if every else ", ".join(DAYS[day] for day in sorted(self.days))
+        begins, ends = (f"{m // 60:02}:{m % 60:02}" for m in (self.begins, self.ends))
+        return f"{self.name} ({days} from {begins} to {ends} {self.zone})"
+
     def include(self, at: datetime) -> bool:
         """Return whether a moment, which knows its own zone, is within these hours."""
         there = at.astimezone(ZoneInfo(self.zone))

@@ -161,6 +161,8 @@ def add_cost(
             unused = find_unused_lists(list_throttled(state), state.reassignments)
             found += judge_lists(unused, entry.name)
         plan = refuse_plan(plan, found)
+    if entry.move_hours and any(map(steps_of, plan.topics)):
+        plan = refuse_plan(plan, [_note_hours(entry)])
     plan = refuse_plan(plan, check_offered(plan, state.unoffered))
     sized = KafkaRequest.DESCRIBE_LOG_DIRS not in state.unoffered
     plan = guard_moves(plan, allowed_moves(entry), entry.where, sized=sized)
@@ -552,6 +554,14 @@ def _refuse_dead(
         what += "a reassignment unless all of its replicas are on living brokers"
         way_out = "start the broker, or drain it with drain_brokers, then plan again"
         yield Finding("service-alive", what, way_out, diff.spec.location)
+
+
+def _note_hours(entry: ClusterEntry) -> Finding:
+    """Say when the moves of a plan may begin."""
+    windows = "; ".join(map(str, entry.move_hours))
+    what = f"copies begin only in the windows of {entry.name}: {windows}"
+    where = entry.where("moves.windows")
+    return Finding("moves-window", what, where=where, severity=Severity.NOTE)
 
 
 def _note_default(default: DefaultRate | None) -> Iterator[Finding]:

@@ -8,7 +8,9 @@ from shorthand import HERE, cluster, may_move, plan, said, spec, topic, unused_c
 
 from reconciler.changes.outdated import find_outdated
 from reconciler.model.cluster import Guards, TopicSpec
+from reconciler.model.moves import AskedRebalance, LoadAim
 from reconciler.model.plan import Plan
+from reconciler.moves.asked import plan_asked
 from reconciler.moves.plan import assemble_moves
 from reconciler.policy.patterns import NamePattern
 from reconciler.policy.policy import Baseline, BrokenLimit, Policy
@@ -61,3 +63,20 @@ def test_a_topic_that_no_spec_names_is_moved_only_while_none_does() -> None:
     assert find(made, at=branch(entry=entry), entry=entry) == []
     (text,) = find(made, at=branch(spec("b"), entry=entry), entry=entry)
     assert "asks for something else for b" in text
+
+
+def test_a_rebalance_is_one_that_the_branch_still_asks_for() -> None:
+    """Other moves do not depend on what it asks for."""
+    plain = ClusterEntry("prod", HERE, moves=may_move())
+    asks = replace(plain, rebalance=AskedRebalance(LoadAim(), "2026-12-13"))
+    state = replace(cluster(topic("1,2 1,2 1,2", "b")), read_on="2026-12-01")
+    made = plan_asked(asks, [], state)
+    assert made.moves is not None
+    assert made.moves.balance is not None
+    assert find(made, at=branch(entry=asks), entry=asks) == []
+    for other in (plain, replace(asks, rebalance=AskedRebalance(LoadAim(), "2026-12-20"))):
+        (text,) = find(made, at=branch(entry=other), entry=asks)
+        assert "has another rebalance for prod" in text
+    moves = assemble_moves(plain, [spec("b", replication_factor=3)], state)
+    wished = spec("b", replication_factor=3)
+    assert find(moves, wished, at=branch(wished, entry=asks), entry=plain) == []
