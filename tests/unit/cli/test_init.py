@@ -166,7 +166,7 @@ def test_a_newer_commit_reaches_every_file_that_names_it(
     ask(capsys, "init", "--update", "--commit", NEWER)
     texts = [text.decode() for text in list_files(repository.root).values()]
     assert not any(COMMIT in text for text in texts)
-    assert sum(NEWER in text for text in texts) == 7
+    assert sum(NEWER in text for text in texts) == 8
     assert hooks.read_text().endswith("# mine\n")
 
 
