@@ -48,6 +48,7 @@ clusters:
   flat: {owns: [ours.*]}
   piled: {placement: broker, defaults: {replication_factor: 2}}
   tilted: {defaults: {replication_factor: 2}}
+  leant: {defaults: {replication_factor: 2}, balance: {by: [disk]}}
   ring: {defaults: {replication_factor: 2}}
   eu: {}
   us: {}
@@ -56,7 +57,7 @@ clusters:
   due: {}
   moved: {moves: {allow: [drain], rate: 1MiB}, drain_brokers: [4]}
   full: {defaults: {replication_factor: 1}, policy: {replication_factor: {min: 1}}}
-stages: [[prod, lost, flat, piled, tilted, ring, due, moved, full], [eu, us, eu-2, us-2]]
+stages: [[prod, lost, flat, piled, tilted, leant, ring, due, moved, full], [eu, us, eu-2, us-2]]
 audit: {partitions_per_broker: 90, partitions_per_directory: 50}
 """
 ACB = brokers("a", "b", "c")
@@ -176,6 +177,10 @@ STATES = {
         ),
         throttle_rates=STANDING,
     ),
+    # As uneven as "tilted", but balanced by bytes, which are not known.
+    "leant": cluster(
+        topic(tuple((1 + n % 2, 3) for n in range(60)), "left"), nodes=brokers("a", "a", "b")
+    ),
     # Read at three on the 22nd of November 2026.
     "due": replace(
         # In turns, so that no broker takes over all that another led.
@@ -227,6 +232,7 @@ MANAGED = {
     "flat": "ours.crammed ours.flexible",
     "piled": "all-on-one",
     "tilted": "left",
+    "leant": "left",
     "ring": "round",
     "moved": "held slow",
     "full": "kept grown old many",
@@ -292,6 +298,8 @@ EXPECTED = {
     ("tilted", "b", "racks-uneven", 20),
     ("tilted", "left", "topic-leaders-uneven", 20),
     ("tilted", "left", "topic-replicas-uneven", 30),
+    ("leant", "left", "topic-leaders-uneven", 20),
+    ("leant", "left", "topic-replicas-uneven", 30),
     ("prod", "careless", "min-in-sync-one", 3),
     ("prod", "careless", "config-differs-by-owner", 1),
     ("prod", "unclean", "unclean-election-on", 3),

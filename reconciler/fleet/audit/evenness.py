@@ -52,8 +52,8 @@ def check_topic_evenness(limits: AuditForm) -> Iterator[Check]:
 def check_clusters(limits: AuditForm) -> Iterator[Check]:
     """Check clusters. In: the rows of `weigh_clusters`.
 
-    Clusters whose brokers have unequal capacity are meant to be uneven, and are only checked for
-    next leaders.
+    Clusters whose brokers have unequal capacity, or that are balanced by other loads than counts,
+    are meant to be uneven, and are only checked for next leaders.
     """
     large = F.col("leaders") >= limits.even_from * F.col("brokers")
     enough = ~F.col("weighted") & large

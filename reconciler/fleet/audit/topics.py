@@ -27,7 +27,7 @@ from reconciler.fleet.health import (
 )
 from reconciler.fleet.lake.attempts import READ
 from reconciler.fleet.tables import COUNT, FLAG, TEXT
-from reconciler.model.moves import MIN_INSYNC
+from reconciler.model.moves import MIN_INSYNC, LoadKind
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.estate import Estate
 
@@ -222,7 +222,7 @@ EXPECTATIONS = StructType(
         StructField("excluded", ArrayType(COUNT)),  # brokers that take nothing new
         StructField("drained", ArrayType(COUNT)),  # brokers that are to be empty
         StructField("by_service", FLAG),  # the brokers place replicas, and no plan moves them
-        StructField("weighted", FLAG),  # brokers are not meant to hold the same
+        StructField("weighted", FLAG),  # brokers are not meant to hold the same number
         StructField("spared_expired", TEXT),  # exempt from topic-expired
         StructField("spared_idle", TEXT),
         StructField("stage", COUNT),  # null: the estate has no stages, or the cluster is in none
@@ -260,7 +260,7 @@ def _expect(estate: Estate, cluster: str) -> tuple[Any, ...]:
         sorted(entry.exclude_brokers),
         sorted(entry.drain_brokers),
         bool(entry.why_no_rows),
-        bool(entry.capacity),
+        bool(entry.capacity) or LoadKind.COUNT not in entry.balance.by,
         *(translate_globs(entry.policy.exempt.get(rule, ())) for rule in RULES),
         next((n for n, of in enumerate(estate.stages, 1) if estate.staged and cluster in of), None),
     )
