@@ -324,19 +324,13 @@ class _Table:
 
     def _list_capacity(self, kind: LoadKind, *, leads: bool) -> Floats:
         """Return the capacity of each broker: as written, or the bytes of its directories."""
-        import numpy as np
-
-        written = [self.entry.capacity.get(broker, 1) for broker in self.ids]
-        if kind is not LoadKind.DISK or self.entry.capacity or leads:
-            return np.array(written, dtype=np.float64)
-        totals = [
-            sum(directory.total_bytes or 0 for directory in self.state.directories.get(broker, ()))
-            for broker in self.ids
-        ]
-        told = all(
-            total for broker, total in zip(self.ids, totals, strict=True) if broker in self.able
-        )
-        return np.array(totals if told else written, dtype=np.float64)
+        disks: dict[int, int] = {}
+        if kind is LoadKind.DISK and not leads:
+            disks = {
+                broker: sum(directory.total_bytes or 0 for directory in directories)
+                for broker, directories in self.state.directories.items()
+            }
+        return choose_capacity(self.ids, self.able, self.entry.capacity, disks)
 
     def _list_amounts(self, kind: LoadKind, *, leads: bool = False) -> Ints:
         """Return what one unit of each partition carries."""
@@ -389,6 +383,24 @@ class _Table:
             )
             for k, kind in enumerate(kinds)
         )
+
+
+def choose_capacity(
+    ids: Sequence[int],
+    able: Collection[int],
+    written: Mapping[int, int],
+    disks: Mapping[int, int],
+) -> Floats:
+    """Return the capacity of each broker, by which it has its share of a load.
+
+    In: the brokers that can take replicas, the capacities in clusters.yaml, and the bytes of the
+    disks, which count if none is written and those of all able brokers are known.
+    """
+    import numpy as np
+
+    if disks and not written and all(disks.get(broker) for broker in ids if broker in able):
+        return np.array([disks.get(broker, 0) for broker in ids], dtype=np.float64)
+    return np.array([written.get(broker, 1) for broker in ids], dtype=np.float64)
 
 
 def _is_known(state: ClusterState, kind: LoadKind) -> bool:

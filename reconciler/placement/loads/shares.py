@@ -85,9 +85,14 @@ def bound_loads(
     low, high = np.ceil(shares * (1 - aim)), np.floor(shares * (1 + aim))
     # A share that is no whole number is met by both neighbours.
     low, high = np.minimum(low, np.floor(shares)), np.maximum(high, np.ceil(shares))
-    outside = (load < np.floor(shares * (1 - threshold))) | (
-        load > np.ceil(shares * (1 + threshold))
-    )
+    floor, ceiling = surround_shares(shares, threshold)
+    outside = (load < floor) | (load > ceiling)
     low = np.where(outside, low, np.minimum(low, load))
     high = np.where(outside, high, np.maximum(high, load))
     return low.astype(np.int64), high.astype(np.int64), outside
+
+
+def surround_shares(shares: Floats, threshold: float) -> tuple[Ints, Ints]:
+    """Return the least and the most (B each) that a broker may hold before a balance acts."""
+    floor, ceiling = np.floor(shares * (1 - threshold)), np.ceil(shares * (1 + threshold))
+    return floor.astype(np.int64), ceiling.astype(np.int64)
