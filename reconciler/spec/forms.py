@@ -611,6 +611,11 @@ class AuditForm:
     partitions_per_directory: int = key(
         whole(1, 1_000_000), "Maximum number of replicas in a log directory.", default=2_000
     )
+    large_partition: int = key(
+        keys.SIZE_BYTES,
+        "Size from which a partition is compared with the smallest one of its topic.",
+        default=2**30,
+    )
     disk_lasts: int = key(
         keys.DURATION_MS,
         "A topic that fills a disk within this time is reported.",

@@ -19,6 +19,7 @@ About = Iterator[tuple[str, Any, int, Row]]
 # As clusters.yaml has them: the others inherit three replicas and have no policy.
 POLICY = {"trouble-topics": 2}
 FACTOR = {"trouble-piled": 2, "trouble-tilted": 2, "trouble-ring": 2, "trouble-full": 1}
+FACTOR["trouble-loads"] = 2
 DRAINED = {"trouble-moves": {4}}
 SECOND_STAGE = {"trouble-stage-a", "trouble-stage-b", "trouble-stage-c"}
 
@@ -333,6 +334,12 @@ def judge_evenness(cluster: Cluster, topic: str) -> Broken:
     every = sum(len(row["replicas"]) for row in rows)
     if skew > 1 and beyond(skew * len(cluster.able), 20, every):
         yield "topic-replicas-uneven", skew, describe("replicas", replicas)
+    sizes = [row["size_bytes"] for row in rows if row["size_bytes"] is not None]
+    most, least = max(sizes, default=0), min(sizes, default=0)
+    if most >= 2**30 and most >= 10 * least:
+        values = {"largest_bytes": most, "smallest_bytes": least}
+        values |= {"most": f"{most / 2**30:.1f}", "least": f"{least / 2**30:.1f}"}
+        yield "topic-partitions-uneven", most // 2**30, values
 
 
 def judge_brokers(cluster: Cluster) -> About:

@@ -122,6 +122,11 @@ SAID = {
         f"leaders {SPREAD}; %(misplaced)s {OF_ALL} are misplaced",
     ),
     "topic-replicas-uneven": ("replicas_least replicas_most", f"replicas {SPREAD}"),
+    "topic-partitions-uneven": (
+        "largest_bytes smallest_bytes",
+        "its largest partition holds %(most)s GiB, its smallest %(least)s GiB: records of few keys,"
+        " or of a hot one",
+    ),
     "broker-gone": (
         "replicas rack",
         "broker %(broker)s is not alive and holds %(replicas)s replicas",

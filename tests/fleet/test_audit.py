@@ -49,6 +49,7 @@ clusters:
   piled: {placement: broker, defaults: {replication_factor: 2}}
   tilted: {defaults: {replication_factor: 2}}
   leant: {defaults: {replication_factor: 2}, balance: {by: [disk]}}
+  hot: {}
   ring: {defaults: {replication_factor: 2}}
   eu: {}
   us: {}
@@ -57,7 +58,9 @@ clusters:
   due: {}
   moved: {moves: {allow: [drain], rate: 1MiB}, drain_brokers: [4]}
   full: {defaults: {replication_factor: 1}, policy: {replication_factor: {min: 1}}}
-stages: [[prod, lost, flat, piled, tilted, leant, ring, due, moved, full], [eu, us, eu-2, us-2]]
+stages:
+- [prod, lost, flat, piled, tilted, leant, hot, ring, due, moved, full]
+- [eu, us, eu-2, us-2]
 audit: {partitions_per_broker: 90, partitions_per_directory: 50}
 """
 ACB = brokers("a", "b", "c")
@@ -181,6 +184,16 @@ STATES = {
     "leant": cluster(
         topic(tuple((1 + n % 2, 3) for n in range(60)), "left"), nodes=brokers("a", "a", "b")
     ),
+    # A partition of 10 GiB is uneven from 1 GiB on, and none is that is too small or unknown.
+    "hot": cluster(
+        well("hot", size_bytes=(2**31, 10 * 2**30, 2**30)),
+        well("emptied", size_bytes=(0, 2**30, 2**30)),
+        well("near", size_bytes=(2**30, 10 * 2**30 - 1, -1)),
+        well("small", size_bytes=(0, 2**30 - 1, 1)),
+        well("__internal", size_bytes=(0, 2**31, 1), internal=True),
+        nodes=ACB,
+        defaults=SAFE,
+    ),
     # Read at three on the 22nd of November 2026.
     "due": replace(
         # In turns, so that no broker takes over all that another led.
@@ -233,6 +246,7 @@ MANAGED = {
     "piled": "all-on-one",
     "tilted": "left",
     "leant": "left",
+    "hot": "hot emptied near small",
     "ring": "round",
     "moved": "held slow",
     "full": "kept grown old many",
@@ -300,6 +314,8 @@ EXPECTED = {
     ("tilted", "left", "topic-replicas-uneven", 30),
     ("leant", "left", "topic-leaders-uneven", 20),
     ("leant", "left", "topic-replicas-uneven", 30),
+    ("hot", "hot", "topic-partitions-uneven", 10),
+    ("hot", "emptied", "topic-partitions-uneven", 1),
     ("prod", "careless", "min-in-sync-one", 3),
     ("prod", "careless", "config-differs-by-owner", 1),
     ("prod", "unclean", "unclean-election-on", 3),
@@ -493,6 +509,15 @@ def test_a_topic_that_is_due_says_when_it_was_written_and_by_whom_it_is_read(
     for unknown in ("expired-empty", "expired-unasked"):
         evidence = {"expires": "2026-11-22", "last_written": "", "read_by": ""}
         assert found[unknown]["evidence"] == evidence
+
+
+def test_an_uneven_topic_says_that_no_placement_cures_it(findings: list[Row]) -> None:
+    found = {row["topic"]: row for row in findings if row["rule"] == "topic-partitions-uneven"}
+    said = "its largest partition holds 10.0 GiB, its smallest 1.0 GiB: records of few keys"
+    assert found["hot"]["what"] == f"{said}, or of a hot one"
+    assert found["hot"]["way_out"].startswith("no placement cures it")
+    evidence = {"largest_bytes": "1073741824", "smallest_bytes": "0"}
+    assert found["emptied"]["evidence"] == evidence
 
 
 def test_throttles_are_shown(findings: list[Row]) -> None:

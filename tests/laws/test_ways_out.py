@@ -647,6 +647,7 @@ NO_AUDIT_EDIT = {
     "racks-uneven",
     "topic-leaders-uneven",
     "topic-replicas-uneven",
+    "topic-partitions-uneven",
     "rack-unknown",
     "rack-none",
     "config-differs-by-owner",

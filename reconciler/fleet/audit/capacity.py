@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet.audit.rules import Check, apply_checks, say
+from reconciler.fleet.audit.rules import Check, apply_checks, format_gib, say
 from reconciler.fleet.audit.topics import TOPIC
 from reconciler.spec.forms import AuditForm
 
@@ -92,9 +92,9 @@ def find_filling(
         F.size("over") > 0,
         say(
             "may add %s to broker %s, where %s are free",
-            _format_gib(worst["coming"]),
+            format_gib(worst["coming"]),
             worst["broker"],
-            _format_gib(worst["free"]),
+            format_gib(worst["free"]),
         ),
         F.size("over"),
         {
@@ -121,7 +121,3 @@ def _expect_growth(load: Column) -> Column:
         coming.alias("coming"),
         free.alias("free"),
     )
-
-
-def _format_gib(number: Column) -> Column:
-    return F.format_string("%.1f GiB", number / F.lit(2**30))

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet.audit.rules import Check, format_share, say
+from reconciler.fleet.audit.rules import Check, format_gib, format_share, say
 from reconciler.spec.forms import AuditForm
+
+TENFOLD = 10
+"""How many times as large as the smallest partition of a topic the largest one is uneven."""
 
 
 def check_topic_evenness(limits: AuditForm) -> Iterator[Check]:
@@ -35,6 +38,19 @@ def check_topic_evenness(limits: AuditForm) -> Iterator[Check]:
         say("replicas max − min %s over %s brokers", skew, "brokers"),
         skew,
         _range("replicas"),
+    )
+    most, least = F.col("largest_bytes"), F.col("smallest_bytes")
+    yield Check(
+        "topic-partitions-uneven",
+        counted & (most >= limits.large_partition) & (most >= least * TENFOLD) & (most > least),
+        say(
+            "its largest partition holds %s, its smallest %s: records of few keys, or of a hot one",
+            format_gib(most),
+            format_gib(least),
+        ),
+        # What no placement can divide, so that the largest partitions come first.
+        F.floor(most / F.lit(2**30)),
+        {name: F.col(name) for name in ("largest_bytes", "smallest_bytes")},
     )
     yield Check(
         "rack-violation",

@@ -282,6 +282,15 @@ _ALL = (
         "move replicas from the broker that holds most; racks of unequal size may forbid it",
     ),
     AuditRule(
+        "topic-partitions-uneven",
+        _NOTE,
+        _CAPACITY,
+        "A partition of at least large_partition is less than ten times as large as the smallest"
+        " one of its topic.",
+        "no placement cures it: spread a hot key over several, or choose keys with more values;"
+        " partitions that were added later grow by themselves",
+    ),
+    AuditRule(
         "rack-violation",
         _WARNING,
         _DATA,
@@ -435,6 +444,11 @@ def say(template: str, *columns: str | Column) -> Column:
 def format_share(part: Column, whole: Column) -> Column:
     """Format a proportion, as in 12.5%."""
     return F.format_string("%.1f%%", part * 100.0 / F.greatest(whole, F.lit(1)))
+
+
+def format_gib(number: Column) -> Column:
+    """Format a number of bytes, as in 12.5 GiB."""
+    return F.format_string("%.1f GiB", number / F.lit(2**30))
 
 
 def _find(check: Check) -> Column:

@@ -127,7 +127,8 @@ def count_partitions(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
     """Count the faults of a topic's partitions, and what its brokers hold.
 
     Grain: a topic of a cluster that was read. `loads` is an array of {broker, leaders, replicas,
-    size_bytes}; leaders are preferred ones.
+    size_bytes}; leaders are preferred ones. `largest_bytes` and `smallest_bytes` are those of
+    partitions.
     """
     moving, led = F.col("moving"), F.col("leader") >= 0
     elsewhere = F.col("leader") != F.try_element_at("replicas", F.lit(1))
@@ -155,6 +156,8 @@ def count_partitions(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
         F.sum(F.when(first, F.col("size_bytes"))).alias("led_bytes"),
         F.min(factor).alias("least_replicas"),
         F.max(factor).alias("most_replicas"),
+        F.max("size_bytes").alias("largest_bytes"),
+        F.min("size_bytes").alias("smallest_bytes"),
         *(F.sum(F.when(first, F.col(name))).alias(name) for name in JUDGED),
     )
     load = F.struct("broker", "leaders", "replicas", "size_bytes")
@@ -165,6 +168,8 @@ def count_partitions(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
         F.sum("led_bytes").alias("size_bytes"),
         F.min("least_replicas").alias("least_replicas"),
         F.max("most_replicas").alias("most_replicas"),
+        F.max("largest_bytes").alias("largest_bytes"),
+        F.min("smallest_bytes").alias("smallest_bytes"),
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in JUDGED),
     )
 

@@ -100,6 +100,7 @@ def list_troubles() -> tuple[Trouble, ...]:
         _close_ring(),
         _leave_moves(),
         _fill_disks(),
+        _load_unevenly(),
         Trouble("trouble-unread", None),
         *_make_stage(),
     )
@@ -240,6 +241,13 @@ def _fill_disks() -> Trouble:
     )
     state = replace(_cluster(_brokers("a"), [many, grown]), directories={1: directories})
     return Trouble("trouble-full", state, (_defaults(1),), grown=frozenset({"full.grown"}))
+
+
+def _load_unevenly() -> Trouble:
+    """Make a topic with a hot key."""
+    hot = _loose("loads.hot", ((1, 3), (2, 5), (4, 1)), size_bytes=(2**31, 40 * 2**30 + 7, 2**30))
+    nodes = _brokers("a", "a", "b", "b", "c")
+    return Trouble("trouble-loads", _cluster(nodes, [hot]), (_defaults(2),))
 
 
 def _make_stage() -> tuple[Trouble, ...]:
