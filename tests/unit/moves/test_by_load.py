@@ -278,3 +278,10 @@ def test_relief_moves_what_is_above_the_limit_and_nothing_else() -> None:
     assert rebalance(state, aim=replace(DISK, over_percent=95)).topics == ()
     with pytest.raises(UsageError, match="broker 1 does not tell how large its disks are"):
         rebalance(replace(state, directories={}), aim=aim)
+
+
+def test_a_cluster_of_which_nothing_may_move_has_an_empty_plan() -> None:
+    entry = replace(ENTRY, ignore=("*",))
+    plan = rebalance(make_uneven(), entry=entry)
+    assert plan.topics == ()
+    assert balance_of(plan).unreached
