@@ -131,6 +131,7 @@ def audit_collection(
         )
         announce("writing balance and findings")
         draft.append(tables.BALANCE, audit.balance)
+        draft.append(tables.BANDS, audit.bands)
         draft.append(tables.FINDINGS, audit.findings)
         return draft.publish(len(clusters), attempt.commit)
 

@@ -300,6 +300,23 @@ BALANCE = LakeTable(
         rack_next_leaders_bound=AMOUNT,
     ),
 )
+BANDS = LakeTable(
+    "bands",
+    "one load of one broker, beside the band that a rebalance keeps it in",
+    ("cluster", "load", "broker"),
+    _columns(
+        cluster=TEXT,
+        load=TEXT,  # disk, write; a load of which nothing is known has no row
+        broker=COUNT,
+        rack=TEXT,
+        amount=AMOUNT,  # bytes, or bytes per second, of all replicas; internal topics too
+        share=AMOUNT,  # null: the broker takes no replicas
+        least=AMOUNT,  # the band: what balance of clusters.yaml is content with
+        most=AMOUNT,
+        outside=FLAG,
+        aimed=FLAG,  # balance.by names the load
+    ),
+)
 EVENTS = LakeTable(
     "events",
     "one thing that changed on a cluster between two collections that read it",
@@ -395,7 +412,7 @@ STATE = (READINGS, BROKERS, TOPICS, PARTITIONS, CONFIGS)
 PLANNED = (PLANS, CHANGES, MOVE_PLANS, MOVES)
 """The tables of the plans of one collection."""
 
-AUDIT = (FINDINGS, BALANCE)
+AUDIT = (FINDINGS, BALANCE, BANDS)
 """The tables of an audit of one collection."""
 
 HISTORY = (EVENTS, DRIFT, GROWTH, TREND)

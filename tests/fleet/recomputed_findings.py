@@ -6,8 +6,10 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from itertools import chain
 from math import ceil, floor
+from statistics import median
 from typing import Any
 
 from recomputed_messages import IN_SYNC, THROTTLES, UNCLEAN, Found
@@ -20,6 +22,8 @@ About = Iterator[tuple[str, Any, int, Row]]
 POLICY = {"trouble-topics": 2}
 FACTOR = {"trouble-piled": 2, "trouble-tilted": 2, "trouble-ring": 2, "trouble-full": 1}
 FACTOR["trouble-loads"] = 2
+BALANCED_BY_LOAD = {"trouble-loads": 15}
+LOADS = {"disk": "size_bytes", "write": "rate_bytes_per_s"}
 DRAINED = {"trouble-moves": {4}}
 SECOND_STAGE = {"trouble-stage-a", "trouble-stage-b", "trouble-stage-c"}
 
@@ -74,6 +78,10 @@ class Cluster:
     def in_force(self, topic: str, key: str) -> str | None:
         return self.configs[topic].get(key, self.defaults.get(key))
 
+    def is_rackless(self, topic: str) -> bool:
+        spec = self.specs.get(topic)
+        return spec is not None and json.loads(spec["spec"])["rack_aware"] is False
+
     def is_crowded(self, replicas: list[int]) -> bool:
         """Return whether replicas could be spread better over the racks."""
         known = [self.rack_of[broker] for broker in replicas if broker in self.rack_of]
@@ -113,7 +121,10 @@ class Judge:
                 ):
                     yield Found(rule, cluster.name, topic, topic, affected, values)
             for rule, subject, affected, values in chain(
-                judge_brokers(cluster), judge_cluster(cluster), judge_takeovers(cluster)
+                judge_brokers(cluster),
+                judge_cluster(cluster),
+                judge_takeovers(cluster),
+                judge_loads(cluster) if cluster.name in BALANCED_BY_LOAD else (),
             ):
                 yield Found(rule, cluster.name, None, str(subject), affected, values)
             yield from judge_names(cluster)
@@ -144,6 +155,8 @@ class Judge:
         then = [[row[key] for key in where] for row in self.before if row["topic"] == topic]
         stalled = [row for row in moving if [row[key] for key in where] in then]
         crowded = [row for row in rows if cluster.is_crowded(row["replicas"])]
+        if cluster.is_rackless(topic):
+            crowded = []
         for rule, name, found in (
             ("partition-offline", "offline", dark),
             ("partition-unwritable", "unwritable", stopped),
@@ -389,7 +402,7 @@ def judge_cluster(cluster: Cluster) -> About:
         yield "throttle-rate-left", cluster.name, limited, {**values, "brokers": limited}
     rows = list(chain.from_iterable(cluster.users.values()))
     leaders, replicas = hold(cluster, rows)
-    if len(rows) >= 10 * len(cluster.able):
+    if len(rows) >= 10 * len(cluster.able) and cluster.name not in BALANCED_BY_LOAD:
         misplaced, skew = count_misplaced(leaders), max(replicas) - min(replicas)
         if beyond(misplaced, 5, len(rows)):
             yield "leaders-uneven", cluster.name, misplaced, share_out(leaders, len(rows))
@@ -457,6 +470,127 @@ def judge_takeovers(cluster: Cluster) -> About:
         values = {f"{prefix}next_leaders_most": most, f"{prefix}next_leaders_bound": bound}
         rule = prefix.replace("_", "-") + "next-leaders-uneven"
         yield rule, cluster.name, most - bound, {**values, "lost": lost, "taker": min(takers)}
+
+
+def fill_in(cluster: Cluster, column: str) -> list[tuple[Row, int]] | None:
+    """Return every partition with its amount, known or estimated; None if none is known."""
+    known = {
+        t: [r[column] for r in rows if r[column] is not None] for t, rows in cluster.rows.items()
+    }
+    usual = median([median(amounts) for amounts in known.values() if amounts] or [-1])
+    if usual < 0:
+        return None
+    return [
+        (row, round(median(known[topic] or [usual])) if row[column] is None else row[column])
+        for topic, rows in cluster.rows.items()
+        for row in rows
+    ]
+
+
+def add_up(held: list[tuple[Row, int]]) -> Counter[int]:
+    """Return the load of each broker."""
+    loads: Counter[int] = Counter()
+    for row, amount in held:
+        for broker in row["replicas"]:
+            loads[broker] += amount
+    return loads
+
+
+def bound_rack(copies: int, rack: str, cluster: Cluster, anywhere: bool) -> tuple[int, int]:
+    """Return the fewest and the most replicas of a row that a rack may hold."""
+    room, others = cluster.room[rack], cluster.room.total() - cluster.room[rack]
+    if anywhere:
+        return max(copies - others, 0), min(room, copies)
+    # The racks take turns until all replicas have a place; in the last turn, any of them may.
+    turns = range(copies + 1)
+    last = next(n for n in turns if sum(min(r, n) for r in cluster.room.values()) >= copies)
+    full = sum(min(size, last) for size in cluster.room.values()) == copies
+    return min(room, last if full else last - 1), min(room, last)
+
+
+def fill_racks(room: Row, low: Row, high: Row, total: int) -> dict[str, Fraction]:
+    """Fill all racks to one level, by capacity and within bounds: exact, between two steps."""
+
+    def fill(level: Fraction) -> dict[str, Fraction]:
+        return {rack: min(max(level * room[rack], low[rack]), high[rack]) for rack in room}
+
+    steps = sorted({Fraction(of[rack], room[rack]) for of in (low, high) for rack in room})
+    above = next(step for step in steps if sum(fill(step).values()) >= total)
+    below = max((step for step in steps if step < above), default=above)
+    before, after = (sum(fill(step).values()) for step in (below, above))
+    part = Fraction(total - before, after - before) if after > before else Fraction(1)
+    return fill(below + (above - below) * part)
+
+
+def share_load(cluster: Cluster, held: list[tuple[Row, int]], sizes: Mapping[int, int]) -> Row:
+    """Return the share of each broker that takes replicas."""
+    room: Counter[str] = Counter()
+    for broker in cluster.able:
+        room[cluster.rack_of[broker]] += sizes[broker]
+    low, high, total = Counter(dict.fromkeys(room, 0)), Counter(dict.fromkeys(room, 0)), 0
+    for row, amount in held:
+        anywhere = cluster.is_rackless(row["topic"])
+        copies = sum(broker in cluster.able for broker in row["replicas"])
+        total += amount * copies
+        for rack in room:
+            fewest, most = bound_rack(copies, rack, cluster, anywhere)
+            low[rack] += amount * fewest
+            high[rack] += amount * most
+    filled = fill_racks(room, low, high, total)
+    return {
+        broker: Fraction(filled[rack]) / room[rack] * sizes[broker]
+        for broker in cluster.able
+        for rack in [cluster.rack_of[broker]]
+    }
+
+
+def judge_loads(cluster: Cluster) -> About:
+    """Yield the brokers outside their bands, and those with a directory outside its own."""
+    within = BALANCED_BY_LOAD[cluster.name]
+    directories = {row["id"]: row["log_directories"] for row in cluster.brokers}
+    sizes = {b: sum(one["total_bytes"] for one in of) for b, of in directories.items()}
+    for load, column in LOADS.items():
+        held = fill_in(cluster, column) or []
+        loads = add_up(held)
+        shares = share_load(cluster, held, sizes if load == "disk" else dict.fromkeys(sizes, 1))
+        for broker, share in shares.items():
+            part = share * within / 100
+            least, most = floor(share - part), ceil(share + part)
+            if not least <= loads[broker] <= most:
+                off = round(100 * (loads[broker] - round(share)) / round(share))
+                values = {"broker": broker, "amount": loads[broker], "share": round(share)}
+                values |= {"least": least, "most": most, "off": f"{off:+d}"}
+                end = "/s" if load == "write" else ""
+                values |= {
+                    f"{name}_said": say_bytes(values[name]) + end for name in ("amount", "share")
+                }
+                rule = f"broker-{'writes' if end else 'disk'}-uneven"
+                yield rule, broker, abs(off), values
+    for broker in cluster.able:
+        each = {
+            one["path"]: one["total_bytes"] - one["usable_bytes"] for one in directories[broker]
+        }
+        parts = {
+            one["path"]: Fraction(sum(each.values()) * one["total_bytes"], sizes[broker])
+            for one in directories[broker]
+        }
+        offs = {path: used / parts[path] - 1 for path, used in each.items()}
+        path = max(offs, key=lambda path: (abs(offs[path]), offs[path]))
+        off = offs[path]
+        if abs(off) * 100 > within:
+            values = {"broker": broker, "path": path, "used_bytes": each[path]}
+            values |= {"share_bytes": round(parts[path]), "off": f"{round(off * 100):+d}"}
+            values |= {
+                f"{name}_said": f"{values[f'{name}_bytes'] / 2**30:.1f} GiB"
+                for name in ("used", "share")
+            }
+            yield "broker-directories-uneven", broker, round(abs(off) * 100), values
+
+
+def say_bytes(amount: int) -> str:
+    unit = next(n for n in range(5) if amount < 1024 ** (n + 1))
+    number = str(amount) if not unit else f"{amount / 1024**unit:.1f}"
+    return f"{number} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[unit]}"
 
 
 def judge_names(cluster: Cluster) -> Iterator[Found]:

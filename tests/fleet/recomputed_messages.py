@@ -127,6 +127,19 @@ SAID = {
         "its largest partition holds %(most)s GiB, its smallest %(least)s GiB: records of few keys,"
         " or of a hot one",
     ),
+    "broker-disk-uneven": (
+        "amount share least most",
+        "broker %(broker)s holds %(amount_said)s, its share is %(share_said)s (%(off)s %%)",
+    ),
+    "broker-writes-uneven": (
+        "amount share least most",
+        "broker %(broker)s takes %(amount_said)s, its share is %(share_said)s (%(off)s %%)",
+    ),
+    "broker-directories-uneven": (
+        "path used_bytes share_bytes",
+        "%(path)s on broker %(broker)s holds %(used_said)s, its share is %(share_said)s"
+        " (%(off)s %%)",
+    ),
     "broker-gone": (
         "replicas rack",
         "broker %(broker)s is not alive and holds %(replicas)s replicas",

@@ -50,6 +50,10 @@ clusters:
   tilted: {defaults: {replication_factor: 2}}
   leant: {defaults: {replication_factor: 2}, balance: {by: [disk]}}
   hot: {}
+  loaded:
+    defaults: {replication_factor: 2}
+    balance: {by: [disk, write], within: 20%}
+    exclude_brokers: [5]
   ring: {defaults: {replication_factor: 2}}
   eu: {}
   us: {}
@@ -59,7 +63,7 @@ clusters:
   moved: {moves: {allow: [drain], rate: 1MiB}, drain_brokers: [4]}
   full: {defaults: {replication_factor: 1}, policy: {replication_factor: {min: 1}}}
 stages:
-- [prod, lost, flat, piled, tilted, leant, hot, ring, due, moved, full]
+- [prod, lost, flat, piled, tilted, leant, hot, loaded, ring, due, moved, full]
 - [eu, us, eu-2, us-2]
 audit: {partitions_per_broker: 90, partitions_per_directory: 50}
 """
@@ -194,6 +198,32 @@ STATES = {
         nodes=ACB,
         defaults=SAFE,
     ),
+    # Brokers 1 to 4 hold 60, 20, 50 and 50 GiB, where 45 are their share. What is written to "kept"
+    # is not known: 20 B/s, the median. Then they take 20, 60, 60 and 60, where 50 are their share.
+    "loaded": replace(
+        cluster(
+            topic(
+                "1,3 2,4 4,1 3,2",
+                "stored",
+                size_bytes=tuple(size * 2**30 for size in (30, 10, 30, 10)),
+                write_bytes_per_s=(10, 30, 10, 30),
+            ),
+            topic("3,5 4,5", "kept", size_bytes=(10 * 2**30, 10 * 2**30)),
+            nodes=brokers("a", "a", "b", "b", "a"),
+        ),
+        directories={
+            broker: tuple(
+                LogDirectory(path, 1000, 1000 - used) for path, used in zip("ab", held, strict=True)
+            )
+            for broker, held in {
+                1: (400, 400),
+                2: (450, 350),
+                3: (200, 600),
+                4: (500, 500),
+                5: (0, 900),
+            }.items()
+        },
+    ),
     # Read at three on the 22nd of November 2026.
     "due": replace(
         # In turns, so that no broker takes over all that another led.
@@ -247,6 +277,7 @@ MANAGED = {
     "tilted": "left",
     "leant": "left",
     "hot": "hot emptied near small",
+    "loaded": "stored kept",
     "ring": "round",
     "moved": "held slow",
     "full": "kept grown old many",
@@ -316,6 +347,10 @@ EXPECTED = {
     ("leant", "left", "topic-replicas-uneven", 30),
     ("hot", "hot", "topic-partitions-uneven", 10),
     ("hot", "emptied", "topic-partitions-uneven", 1),
+    ("loaded", "1", "broker-disk-uneven", 33),
+    ("loaded", "2", "broker-disk-uneven", 56),
+    ("loaded", "1", "broker-writes-uneven", 60),
+    ("loaded", "3", "broker-directories-uneven", 50),
     ("prod", "careless", "min-in-sync-one", 3),
     ("prod", "careless", "config-differs-by-owner", 1),
     ("prod", "unclean", "unclean-election-on", 3),
@@ -518,6 +553,22 @@ def test_an_uneven_topic_says_that_no_placement_cures_it(findings: list[Row]) ->
     assert found["hot"]["way_out"].startswith("no placement cures it")
     evidence = {"largest_bytes": "1073741824", "smallest_bytes": "0"}
     assert found["emptied"]["evidence"] == evidence
+
+
+def test_a_broker_outside_its_band_says_its_load_and_its_share(findings: list[Row]) -> None:
+    found = {(row["rule"], row["subject"]): row for row in findings if row["cluster"] == "loaded"}
+    said = {
+        ("broker-disk-uneven", "1"): "broker 1 holds 60.0 GiB, its share is 45.0 GiB (+33 %)",
+        ("broker-disk-uneven", "2"): "broker 2 holds 20.0 GiB, its share is 45.0 GiB (-56 %)",
+        ("broker-writes-uneven", "1"): "broker 1 takes 20 B/s, its share is 50 B/s (-60 %)",
+        ("broker-directories-uneven", "3"): "b on broker 3 holds 0.0 GiB, its share is 0.0 GiB"
+        " (+50 %)",
+    }
+    assert {key: row["what"] for key, row in found.items()} == said
+    evidence = {"amount": "20", "share": "50", "least": "40", "most": "60"}
+    assert found["broker-writes-uneven", "1"]["evidence"] == evidence
+    held = {"path": "b", "used_bytes": "600", "share_bytes": "400"}
+    assert found["broker-directories-uneven", "3"]["evidence"] == held
 
 
 def test_throttles_are_shown(findings: list[Row]) -> None:

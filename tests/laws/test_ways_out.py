@@ -648,6 +648,7 @@ NO_AUDIT_EDIT = {
     "topic-leaders-uneven",
     "topic-replicas-uneven",
     "topic-partitions-uneven",
+    *(f"broker-{what}-uneven" for what in ("disk", "writes", "directories")),
     "rack-unknown",
     "rack-none",
     "config-differs-by-owner",

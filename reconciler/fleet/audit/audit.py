@@ -12,17 +12,20 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.diff.refusals import BY_SERVICE
 from reconciler.errors import Severity
+from reconciler.fleet import tables
 from reconciler.fleet.audit.balance import (
     join_balance,
     weigh_brokers,
     weigh_clusters,
     weigh_racks,
 )
+from reconciler.fleet.audit.bands import find_bands, find_outside
 from reconciler.fleet.audit.capacity import (
     check_broker_load,
     find_failed_directories,
     find_filling,
     find_full_directories,
+    find_uneven_directories,
 )
 from reconciler.fleet.audit.causes import Pending, mark_fixed, rank_findings
 from reconciler.fleet.audit.checks import (
@@ -47,7 +50,7 @@ from reconciler.fleet.audit.moves import (
 )
 from reconciler.fleet.audit.next_leaders import count_next_leaders
 from reconciler.fleet.audit.rules import AUDIT_RULES, BY_MOVES, SEVERITIES, apply_checks
-from reconciler.fleet.audit.topics import describe_clusters, describe_live_topics
+from reconciler.fleet.audit.topics import TOPIC, describe_clusters, describe_live_topics
 from reconciler.fleet.caching import Cache
 from reconciler.spec.forms import AuditForm
 
@@ -58,6 +61,7 @@ class Audit:
 
     findings: DataFrame
     balance: DataFrame
+    bands: DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,8 @@ def audit_fleet(
     `earlier`, which shows moves that do not end and topics that grow, the `pending` plans of the
     collection, and the `limits` of the estate. `compute` keeps what several checks read. A cluster
     that was not read is one finding. Internal topics count in health and not in balance.
-    Shuffles: partitions once, and pairs of leader and next leader; all other tables are small.
+    Shuffles: partitions once, pairs of leader and next leader, and loads of brokers; all other
+    tables are small.
     """
     limits = limits or AuditForm()
     brokers = state["brokers"]
@@ -98,6 +103,8 @@ def audit_fleet(
     next_leaders = count_next_leaders(state["partitions"], state["topics"], clusters)
     # Computed: partitions are read for it once more, and findings and balance both need it.
     totals = compute(weigh_clusters(weighed, clusters, counted, next_leaders))
+    rackless = topics.where("wished_rackless").select(*TOPIC)
+    bands = compute(find_bands(state["partitions"], brokers, clusters, rackless, compute))
     asked = F.broadcast(clusters.select("cluster", "drained"))
     held = weigh_brokers(topics, brokers).join(asked, "cluster", how="left")
     grown = None if earlier is None else (earlier.partitions, earlier.days)
@@ -116,6 +123,8 @@ def audit_fleet(
         apply_checks(held, [*check_brokers(), *check_drains(), check_broker_load(limits)]),
         find_full_directories(brokers, limits),
         find_failed_directories(brokers),
+        find_uneven_directories(brokers, clusters),
+        find_outside(bands),
         apply_checks(clusters, check_rack_names()),
         apply_checks(totals, check_clusters(limits)),
         apply_checks(racks, check_racks(limits)),
@@ -133,7 +142,8 @@ def audit_fleet(
     # Computed: a cause is ranked by all of its findings, so each of them is read twice.
     advised = advise(reduce(DataFrame.unionByName, found), expectations)
     marked = compute(mark_fixed(advised, pending))
-    return Audit(rank_findings(marked), join_balance(counted, weighed, racks, totals))
+    balance = join_balance(counted, weighed, racks, totals)
+    return Audit(rank_findings(marked), balance, bands.select(*tables.BANDS.columns))
 
 
 def advise(found: DataFrame, expectations: DataFrame) -> DataFrame:

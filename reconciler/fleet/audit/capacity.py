@@ -7,6 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet.audit.rules import Check, apply_checks, format_gib, say
 from reconciler.fleet.audit.topics import TOPIC
+from reconciler.model.moves import LoadKind
 from reconciler.spec.forms import AuditForm
 
 DAY_MS = 24 * 3_600_000
@@ -57,6 +58,59 @@ def find_failed_directories(brokers: DataFrame) -> DataFrame:
     )
     subject = F.concat_ws(":", F.col("id").cast("string"), "path")
     return apply_checks(rows.withColumn("subject", subject), [check])
+
+
+def find_uneven_directories(brokers: DataFrame, clusters: DataFrame) -> DataFrame:
+    """Return a finding for each broker with a log directory outside its band. Out: `findings`.
+
+    Where balance.by names disk, a directory is to hold its part, by size, of what all directories
+    of its broker hold. In: the table `brokers`, and the rows of `describe_clusters`. A broker that
+    takes no replicas, or of which a size is unknown, is not judged.
+    """
+    aimed = clusters.where(F.array_contains("aims", str(LoadKind.DISK)))
+    asked = F.broadcast(aimed.select("cluster", "able", "within_percent"))
+    rows = brokers.join(asked, "cluster", how="inner").where(F.array_contains("able", F.col("id")))
+
+    def measure(directory: Column) -> Column:
+        return F.struct(
+            directory["path"].alias("path"),
+            directory["total_bytes"].alias("size"),
+            (directory["total_bytes"] - directory["usable_bytes"]).alias("used"),
+        )
+
+    def sum_up(name: str) -> Column:
+        each = F.transform("measured", lambda one: one[name])
+        return F.aggregate(each, F.lit(0).cast("long"), lambda total, one: total + one)
+
+    def compare(one: Column) -> Column:
+        share = F.try_divide(F.col("used"), F.col("size")) * one["size"]
+        off = F.try_divide((one["used"] - share) * 100, share)
+        # The one that is furthest off is named; of equals, the fuller one.
+        named = {"distance": F.abs(off), "off": off, "share": F.round(share).cast("long")}
+        parts = (column.alias(name) for name, column in named.items())
+        return F.struct(*parts, one["path"].alias("path"), one["used"].alias("used"))
+
+    # A null in a sum makes it null: then the broker is not judged.
+    rows = rows.withColumn("measured", F.transform("log_directories", measure))
+    rows = rows.withColumns({"used": sum_up("used"), "size": sum_up("size")})
+    worst = {name: F.col(f"worst.{name}") for name in ("path", "used", "share", "off", "distance")}
+    check = Check(
+        "broker-directories-uneven",
+        worst["distance"] > F.col("within_percent"),
+        say(
+            "%s on broker %s holds %s, its share is %s (%+d %%)",
+            worst["path"],
+            "id",
+            format_gib(worst["used"]),
+            format_gib(worst["share"]),
+            F.round(worst["off"]).cast("long"),
+        ),
+        F.round(worst["distance"]),
+        {"path": worst["path"], "used_bytes": worst["used"], "share_bytes": worst["share"]},
+        subject="id",
+    )
+    compared = F.array_max(F.transform("measured", compare))
+    return apply_checks(rows.withColumn("worst", compared), [check])
 
 
 def find_filling(

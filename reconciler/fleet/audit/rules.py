@@ -222,6 +222,33 @@ _ALL = (
         "add disks or brokers, and move replicas to them",
     ),
     AuditRule(
+        "broker-disk-uneven",
+        _WARNING,
+        _CAPACITY,
+        "Where balance.by names disk, every broker holds its share of the bytes, within"
+        " balance.within.",
+        "apply the plan of reconciler rebalance --by disk; without --by, it aims at all that"
+        " balance.by names",
+    ),
+    AuditRule(
+        "broker-writes-uneven",
+        _WARNING,
+        _CAPACITY,
+        "Where balance.by names write, every broker takes its share of the writes, within"
+        " balance.within.",
+        "apply the plan of reconciler rebalance --by write; without --by, it aims at all that"
+        " balance.by names",
+    ),
+    AuditRule(
+        "broker-directories-uneven",
+        _WARNING,
+        _CAPACITY,
+        "Where balance.by names disk, each log directory of a broker is as full as the others,"
+        " within balance.within.",
+        "apply the plan of reconciler rebalance --disks, which moves replicas between the"
+        " directories of the broker",
+    ),
+    AuditRule(
         "topic-fills-disk",
         _WARNING,
         _CAPACITY,
@@ -374,8 +401,11 @@ AUDIT_RULES: Mapping[str, AuditRule] = MappingProxyType({rule.id: rule for rule 
 
 BY_MOVES = frozenset(
     {
+        "broker-directories-uneven",
+        "broker-disk-uneven",
         "broker-gone",
         "broker-partitions-many",
+        "broker-writes-uneven",
         "directory-offline",
         "directory-partitions-many",
         "internal-replication-low",

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
-from pyspark.sql.types import ArrayType, StructField, StructType
+from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
 from reconciler.changes.due import RULES
 from reconciler.fleet.audit.balance import measure_loads, violates_racks
@@ -26,7 +26,7 @@ from reconciler.fleet.health import (
     min_in_sync,
 )
 from reconciler.fleet.lake.attempts import READ
-from reconciler.fleet.tables import COUNT, FLAG, TEXT
+from reconciler.fleet.tables import COUNT, FLAG, SHARE, TEXT
 from reconciler.model.moves import MIN_INSYNC, LoadKind
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.estate import Estate
@@ -69,7 +69,7 @@ def describe_live_topics(
         .fillna(0, ["unwritable"])
         .drop("able", "living", "rack_of", "racks", "defaults", "owned", "ignored", "excluded")
         .drop("drained", "by_service", "throttle_rates", "free_of", "stage")
-        .drop("read_at", "spared_expired", "spared_idle")
+        .drop("read_at", "spared_expired", "spared_idle", "aims", "within_percent", "capacity")
     )
 
 
@@ -228,6 +228,9 @@ EXPECTATIONS = StructType(
         StructField("drained", ArrayType(COUNT)),  # brokers that are to be empty
         StructField("by_service", FLAG),  # the brokers place replicas, and no plan moves them
         StructField("weighted", FLAG),  # brokers are not meant to hold the same number
+        StructField("aims", ArrayType(TEXT)),  # the loads that a balance aims at: balance.by
+        StructField("within_percent", SHARE),  # how far from its share a broker may be
+        StructField("capacity", MapType(COUNT, COUNT)),  # by broker
         StructField("spared_expired", TEXT),  # exempt from topic-expired
         StructField("spared_idle", TEXT),
         StructField("stage", COUNT),  # null: the estate has no stages, or the cluster is in none
@@ -266,10 +269,13 @@ def _expect(estate: Estate, cluster: str) -> tuple[Any, ...]:
         sorted(entry.drain_brokers),
         bool(entry.why_no_rows),
         bool(entry.capacity) or LoadKind.COUNT not in entry.balance.by,
+        [*map(str, entry.balance.by)],
+        float(entry.balance.within_percent),
+        dict(entry.capacity),
         *(translate_globs(entry.policy.exempt.get(rule, ())) for rule in RULES),
         next((n for n, of in enumerate(estate.stages, 1) if estate.staged and cluster in of), None),
     )
 
 
-_NOTHING: tuple[Any, ...] = (None, None, [], None, False, False, None, None, None)
+_NOTHING: tuple[Any, ...] = (None, None, [], None, False, False, *(None,) * 6)
 """The last columns of EXPECTATIONS for a cluster that the estate does not have."""

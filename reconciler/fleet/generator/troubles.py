@@ -244,10 +244,39 @@ def _fill_disks() -> Trouble:
 
 
 def _load_unevenly() -> Trouble:
-    """Make a topic with a hot key."""
-    hot = _loose("loads.hot", ((1, 3), (2, 5), (4, 1)), size_bytes=(2**31, 40 * 2**30 + 7, 2**30))
-    nodes = _brokers("a", "a", "b", "b", "c")
-    return Trouble("trouble-loads", _cluster(nodes, [hot]), (_defaults(2),))
+    """Make brokers and a directory that hold too much or too little, and a topic with a hot key.
+
+    The racks differ in size, and so do the disks. One topic may leave the racks, of some partitions
+    no size or no rate is known, and a cordoned broker keeps what it has.
+    """
+    gib = 2**30 + 7
+    hot = _loose(
+        "loads.hot",
+        ((1, 3), (2, 5), (4, 1)),
+        size_bytes=(2 * gib, 40 * gib, gib),
+        write_bytes_per_s=(5_003, 900_001, 2_001),
+    )
+    free = _loose(
+        "loads.free",
+        ((1, 2), (3, 4), (6, 1)),
+        size_bytes=(9 * gib, -1, 4 * gib),
+        write_bytes_per_s=(-1, 70_001, 10_003),
+    )
+    blank = _loose("loads.blank", ((5, 4),))
+    nodes = (*_brokers("a", "a", "b", "b", "c"), Broker(6, "c", cordoned=True))
+    total = dict.fromkeys(range(1, 7), 2**40) | {3: 2**41}
+    used = dict.fromkeys(total, (2**37, 2**37)) | {2: (2**38, 2**36), 6: (2**38, 0)}
+    directories = {
+        broker: tuple(
+            LogDirectory(path, total[broker] // 2, total[broker] // 2 - held, 2)
+            for path, held in zip(("/a", "/b"), used[broker], strict=True)
+        )
+        for broker in total
+    }
+    state = replace(_cluster(nodes, [hot, free, blank]), directories=directories)
+    entry = (_defaults(2), "    balance: {by: [disk, write], within: 15%}")
+    lines = {"loads.free": ("rack_aware: false",)}
+    return Trouble("trouble-loads", state, entry, fields=lines)
 
 
 def _make_stage() -> tuple[Trouble, ...]:
