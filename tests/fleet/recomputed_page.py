@@ -322,12 +322,27 @@ def show_table(page: Element, name: str, keys: str) -> list[tuple[str, ...]]:
     return sorted(tuple(row[key] for key in keys.split()) for row in read_table(page, name))
 
 
-def read_racks(page: Element) -> Iterator[tuple[str, str, str, str, str, str]]:
-    """Yield cluster, rack, broker, leaders, replicas and size of the section on brokers."""
+def _read_brokers(page: Element) -> Iterator[tuple[str, str, str, dict[str, str]]]:
+    """Yield cluster, rack and broker of the section on brokers, and its cells by their titles."""
     for details in page.iterfind(".//section[@id='brokers']/details"):
         cluster = words(details.find("summary/b"))
         for table in details.iterfind(".//table"):
             rack = words(table.find("caption/b"))
-            rows = [[words(one) for one in row][1:] for row in table.iterfind("tr")]
-            for broker, _, *amounts in zip(*rows, strict=True):
-                yield cluster, rack, broker, *amounts
+            rows = [[words(one) for one in row] for row in table.iterfind("tr")]
+            titles = [row[0] for row in rows]
+            for cells in zip(*(row[1:] for row in rows), strict=True):
+                yield cluster, rack, cells[0], dict(zip(titles, cells, strict=True))
+
+
+def read_racks(page: Element) -> Iterator[tuple[str, str, str, str, str, str]]:
+    """Yield cluster, rack, broker, leaders, replicas and size of the section on brokers."""
+    for cluster, rack, broker, cells in _read_brokers(page):
+        yield cluster, rack, broker, cells["leaders"], cells["replicas"], cells["size"]
+
+
+def read_loads(page: Element) -> Iterator[tuple[str, int, str, str]]:
+    """Yield cluster, broker, title and text of the loads of the section on brokers."""
+    for cluster, _, broker, cells in _read_brokers(page):
+        for title in ("on disk", "writes"):
+            if title in cells:
+                yield cluster, int(broker.split()[0]), title, cells[title]

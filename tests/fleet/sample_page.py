@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from reconciler.fleet.health import Health
@@ -13,16 +14,29 @@ from reconciler.fleet.page.contents import (
     FleetTotals,
     HealthTotals,
     Kept,
+    LoadShare,
     PlanTotals,
 )
 from reconciler.model.health import PROBLEMS
 
 HOSTILE = """</script><script>document.title="taken"</script><img src=x onerror=alert(1)>"'&"""
+GIB = 2**30
+
+
+def hold(disk: int, write: int, *, outside: bool = False) -> dict[str, LoadShare]:
+    """Return the loads of a broker, in GiB and KiB/s; its disk is aimed at, its writes are not."""
+    share, apart = LoadShare(0, 500 * 2**10, 450 * 2**10, 550 * 2**10), not 450 <= write <= 550
+    return {
+        "disk": LoadShare(disk * GIB, 800 * GIB, 720 * GIB, 880 * GIB, outside, aimed=True),
+        "write": replace(share, amount=write * 2**10, outside=apart),
+    }
+
+
 BROKERS = (
-    BrokerLoad(1, "a", 40, 120, size_bytes=2**40),
-    BrokerLoad(4, "a", 10, 31),
-    BrokerLoad(2, "b", 25, 75, alive=False),
-    BrokerLoad(3, None, 26, 77, cordoned=True),
+    BrokerLoad(1, "a", 40, 120, size_bytes=2**40, bands=hold(1024, 700, outside=True)),
+    BrokerLoad(4, "a", 10, 31, bands=hold(700, 300, outside=True)),
+    BrokerLoad(2, "b", 25, 75, alive=False, bands={"disk": LoadShare(60 * GIB)}),
+    BrokerLoad(3, None, 26, 77, cordoned=True, bands=hold(790, 500)),
 )
 UNEVEN = PlanTotals(3, 2, 1_234, 7, 30, 4, 89, 5)
 

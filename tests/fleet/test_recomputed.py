@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree.ElementTree import Element
 
 import pytest
-from recomputed_findings import FACTOR, Judge, count_takeovers, hold
+from recomputed_findings import (
+    FACTOR,
+    LOADS,
+    Judge,
+    add_up,
+    count_takeovers,
+    fill_in,
+    hold,
+    say_bytes,
+)
 from recomputed_messages import THROTTLES, Fixes, Found, rank_causes
 from recomputed_page import (
     EXPECTED,
@@ -21,6 +30,7 @@ from recomputed_page import (
     compute_table,
     list_rows,
     open_lake,
+    read_loads,
     read_page,
     read_racks,
     read_table,
@@ -254,6 +264,36 @@ def test_brokers_by_rack(page: Element, db: duckdb.DuckDBPyConnection) -> None:
     captions = page.iterfind(".//section[@id='brokers']//caption")
     numbers = [words(one).removeprefix(words(one.find("b"))).split() for one in captions]
     assert Counter((one[0], one[2]) for one in numbers) == wanted
+
+
+def test_loads_of_brokers(page: Element, judge: Judge, expected: list[Found]) -> None:
+    outside = {
+        (one.cluster, one.values["broker"], one.rule): f"{one.values['off']} %"
+        for one in expected
+        if one.rule in ("broker-disk-uneven", "broker-writes-uneven")
+    }
+    wanted, drawn = {}, {}
+    for cluster in judge.clusters:
+        for title, (load, column) in zip(("on disk", "writes"), LOADS.items(), strict=True):
+            held = fill_in(cluster, column)
+            if held is None:
+                continue
+            loads, per = add_up(held), "/s" if load == "write" else ""
+            drawn[cluster.name] = drawn.get(cluster.name, 0) + len(cluster.brokers)
+            for row in cluster.brokers:
+                rule = f"broker-{'writes' if per else load}-uneven"
+                off = outside.get((cluster.name, row["id"], rule), "")
+                amount = say_bytes(loads[row["id"]])
+                wanted[cluster.name, row["id"], title] = f"{amount}{per}{off}"
+    assert {(name, b, title): said for name, b, title, said in read_loads(page)} == wanted
+    assert len(outside) > 2
+    shown = {
+        words(details.find("summary/b")): len(
+            list(details.iterfind(".//div[@class='loads']//title"))
+        )
+        for details in page.iterfind(".//section[@id='brokers']/details")
+    }
+    assert {name: bars for name, bars in shown.items() if bars} == drawn
 
 
 def test_clusters_on_the_map_and_above_their_racks(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from reconciler.errors import Location, escape_unprintable
@@ -71,8 +72,39 @@ class PlanTotals:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadShare:
+    """A load of a broker, its share, and the band around it; no share if it takes no replicas.
+
+    `aimed`: the balance of its cluster aims at the load. Units: bytes, or bytes per second.
+    """
+
+    amount: int
+    share: int | None = None
+    least: int | None = None
+    most: int | None = None
+    outside: bool = False
+    aimed: bool = False
+
+    @property
+    def missed(self) -> bool:
+        """Whether the broker is outside a band that its cluster aims at."""
+        return self.outside and self.aimed
+
+    @property
+    def off(self) -> str:
+        """How far from its share the broker is, as in +50 %."""
+        if self.share is None:
+            return ""
+        percent = 100 * (self.amount - self.share) / self.share if self.share else 100
+        return f"{round(percent):+d} %" if self.amount != self.share else "±0 %"
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerLoad:
-    """The load of a broker: preferred leaders, replicas, and their bytes if they are known."""
+    """The load of a broker: preferred leaders, replicas, and their bytes if they are known.
+
+    `bands` has its loads by name, as the audit compared them with its shares.
+    """
 
     id: int
     rack: str | None
@@ -81,6 +113,7 @@ class BrokerLoad:
     alive: bool = True
     cordoned: bool = False
     size_bytes: int | None = None
+    bands: Mapping[str, LoadShare] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)

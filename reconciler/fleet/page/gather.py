@@ -30,6 +30,7 @@ from reconciler.fleet.page.contents import (
     FleetTotals,
     HealthTotals,
     Kept,
+    LoadShare,
     PlanTotals,
     Standing,
     cut,
@@ -48,6 +49,7 @@ _ORDER = tuple(Standing)
 _HEALTH = tuple(Health)
 _READING = ("cluster", "status", "error", "kafka_version", "synthetic")
 _LOADS = ("leaders", "replicas", "size_bytes")
+_BAND = ("amount", "share", "least", "most", "outside", "aimed")
 _PLAN = [name for name in tables.PLANS.columns if name not in ("fingerprint", "plan")]
 
 
@@ -66,7 +68,8 @@ def gather_page(
     announce(f"counting what the brokers of {attempt.collection} hold")
     state = read_collection(lake, attempt)
     asked = {**state, **_read_plans(lake, planned)}
-    clusters = _gather_clusters(state, asked.get("plans"))
+    bands = _gather_bands(lake, audited)
+    clusters = _gather_clusters(state, asked.get("plans"), bands)
     with caching() as cache:
         announce("looking at the health of the clusters")
         asked["unhealthy"] = cache(find_unhealthy_topics(state))
@@ -158,7 +161,7 @@ def _gather_health(
 
 
 def _gather_clusters(
-    state: Mapping[str, DataFrame], planned: DataFrame | None
+    state: Mapping[str, DataFrame], planned: DataFrame | None, bands: Sequence[Row]
 ) -> list[ClusterLine]:
     """Return every cluster of the readings or the plans, also those that failed."""
     readings = _by_cluster(state["readings"].select(*_READING).collect())
@@ -168,7 +171,7 @@ def _gather_clusters(
     plans: Mapping[str, Row] = {}
     if planned is not None:
         plans = _by_cluster(planned.select(*_PLAN).collect())
-    brokers = _gather_brokers(state)
+    brokers = _gather_brokers(state, bands)
     return [
         _describe_cluster(name, readings.get(name), plans.get(name), counts.get(name), brokers)
         for name in sorted({*readings, *plans})
@@ -183,8 +186,21 @@ def _pick_partitions(state: Mapping[str, DataFrame]) -> DataFrame:
     return select_user_partitions(state["partitions"], state["topics"])
 
 
-def _gather_brokers(state: Mapping[str, DataFrame]) -> Mapping[str, Sequence[BrokerLoad]]:
+def _gather_bands(lake: Lake, audited: Published | None) -> Sequence[Row]:
+    """Return the rows of `bands`; none without an audit, or of one that had no such table."""
+    if audited is None or tables.BANDS.name not in audited.rows:
+        return ()
+    return lake.read(tables.BANDS, audited).collect()
+
+
+def _gather_brokers(
+    state: Mapping[str, DataFrame], rows: Iterable[Row]
+) -> Mapping[str, Sequence[BrokerLoad]]:
     """Return the brokers of each cluster by rack and id, and what they hold."""
+    bands: dict[tuple[str, int], dict[str, LoadShare]] = defaultdict(dict)
+    for row in rows:
+        band = LoadShare(**{name: row[name] for name in _BAND})
+        bands[row["cluster"], row["broker"]][row["load"]] = band
     loads = count_loads(_pick_partitions(state)).collect()
     held = {(row["cluster"], row["broker"]): row for row in loads}
     brokers: dict[str, list[BrokerLoad]] = defaultdict(list)
@@ -197,6 +213,7 @@ def _gather_brokers(state: Mapping[str, DataFrame]) -> Mapping[str, Sequence[Bro
             **amounts,
             alive=bool(row["alive"]),
             cordoned=bool(row["cordoned"]),
+            bands=bands.get((row["cluster"], row["id"]), {}),
         )
         brokers[row["cluster"]].append(broker)
     return {

@@ -27,15 +27,19 @@ from reconciler.fleet.page.contents import (
 )
 from reconciler.fleet.page.pictures import (
     STYLES,
+    describe_bands,
     describe_drift,
+    draw_bands,
     draw_broker,
     draw_drift,
     draw_mark,
     draw_sparkline,
     draw_tile,
+    say_load,
 )
 from reconciler.fleet.page.table import Listing, fill_table, say_number
 from reconciler.fleet.page.tables import PROBLEMS, TABLES, TREND
+from reconciler.model.moves import LoadKind
 from reconciler.units import approximate_size, count
 
 if TYPE_CHECKING:
@@ -98,12 +102,15 @@ def _open_templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    drawings = (draw_tile, draw_drift, draw_mark, draw_broker)
+    drawings = (draw_tile, draw_drift, draw_mark, draw_broker, draw_bands)
     templates.globals |= {drawing.__name__: drawing for drawing in drawings}
     templates.globals |= {
         "styles": STYLES,
         "list_racks": list_racks,
+        "list_loads": list_loads,
+        "say_load": say_load,
         "describe_drift": describe_drift,
+        "describe_bands": describe_bands,
     }
     templates.filters |= {
         "when": say_when,
@@ -214,3 +221,18 @@ def list_racks(cluster: ClusterLine) -> list[tuple[str, list[BrokerLoad]]]:
         name = NO_RACK if broker.rack is None else broker.rack
         racks.setdefault(name, []).append(broker)
     return list(racks.items())
+
+
+LOADS: Mapping[str, str] = {LoadKind.DISK: "On disk", LoadKind.WRITE: "Writes"}
+"""The loads of the audit, and their titles."""
+
+
+def list_loads(cluster: ClusterLine) -> list[tuple[str, str, str]]:
+    """Return the loads that are known of the brokers of a cluster: name, title, and a remark."""
+    found = []
+    for load, title in LOADS.items():
+        bands = [broker.bands[load] for broker in cluster.brokers if load in broker.bands]
+        if bands:
+            aimed = any(band.aimed for band in bands)
+            found.append((load, title, "" if aimed else f"balance.by does not name {load}"))
+    return found

@@ -7,14 +7,23 @@ figure has a text for screen readers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import log1p, sqrt
 
 from reconciler.fleet.health import Health
-from reconciler.fleet.page.contents import BrokerLoad, ClusterLine, DriftPoint, Standing, say_when
+from reconciler.fleet.page.contents import (
+    BrokerLoad,
+    ClusterLine,
+    DriftPoint,
+    LoadShare,
+    Standing,
+    say_when,
+)
+from reconciler.model.moves import LoadKind
 from reconciler.svg import Drawing, Length, spell, spell_attribute
-from reconciler.units import count
+from reconciler.units import AMOUNTS, count
 
 MARKS: Mapping[Health | Standing, str] = {
     Health.UNREAD: "!",
@@ -44,6 +53,13 @@ CHART = 210.0
 CHART_TOP, CHART_FOOT = 22.0, 24.0
 WIDEST_BAR = 0.08
 
+LOAD_CHART, LOAD_FOOT, RACK_GAP = 118.0, 30.0, 0.6
+"""The height of a chart of loads, and of its names; the gap between racks, in brokers."""
+
+MOST_DIGITS = 48
+"""The letters of broker ids that fit below a chart on a narrow screen."""
+
+MOST_NAMED = 12
 MOST_DATES = 4
 SPARK_WIDTH, SPARK_HEIGHT = 88.0, 20.0
 COLUMN, BARS = 34.0, 64.0
@@ -198,6 +214,96 @@ def draw_broker(broker: BrokerLoad, most: int, even: float) -> str:
             figure.box(6, BARS - unit * held, COLUMN - 12, unit * held, style)
     figure.line(0, BARS - unit * even, COLUMN, BARS - unit * even, "even")
     return figure.finish()
+
+
+def draw_bands(racks: Sequence[tuple[str, Sequence[BrokerLoad]]], load: str) -> str:
+    """Draw the brokers of each rack side by side: their loads, and the bands around their shares.
+
+    A bar outside a band that the cluster aims at is hatched. Some brokers may not have the load.
+    """
+    figure = Figure("100%", LOAD_CHART)
+    brokers = [broker for _, of in racks for broker in of]
+    room = 1 / (len(brokers) + RACK_GAP * (len(racks) - 1))
+    held = [broker.bands[load] for broker in brokers if load in broker.bands]
+    top = max((max(band.amount, band.most or 0) for band in held), default=0) or 1
+    floor = LOAD_CHART - LOAD_FOOT
+    unit = (floor - 4) / top
+    named = sum(len(str(broker.id)) + 1 for broker in brokers) <= MOST_DIGITS
+    start = 0.0
+    for rack, of in racks:
+        for place, broker in enumerate(of):
+            if load in broker.bands:
+                _draw_load(figure, broker, load, start + room * place, room, floor, unit)
+            if named:
+                middle = spell_width(start + room * (place + 0.5))
+                figure.write(middle, floor + 12, str(broker.id), "middle small")
+        width = room * len(of)
+        for first, number, band in _join_bands(of, load):
+            _draw_share(figure, band, start + room * first, room * number, floor, unit)
+        figure.line(spell_width(start), floor, spell_width(start + width), floor, "floor")
+        figure.write(
+            spell_width(start + width / 2), floor + (27 if named else 14), rack, "middle small"
+        )
+        start += width + RACK_GAP * room
+    return figure.finish(describe_bands(racks, load))
+
+
+def describe_bands(racks: Sequence[tuple[str, Sequence[BrokerLoad]]], load: str) -> str:
+    """Return in words which brokers are outside their bands."""
+    brokers = [broker for _, of in racks for broker in of if load in broker.bands]
+    outside = sorted(broker.id for broker in brokers if broker.bands[load].outside)
+    if not outside:
+        return "every broker is inside its band"
+    left = len(outside) - MOST_NAMED
+    more = f" and {left:,} more" if left > 0 else ""
+    named = ", ".join(map(str, outside[:MOST_NAMED])) + more
+    are = "is" if len(outside) == 1 else "are"
+    return f"{len(outside):,} of {count(len(brokers), 'broker')} {are} outside: {named}"
+
+
+def _draw_load(
+    figure: Figure,
+    broker: BrokerLoad,
+    load: str,
+    x: float,
+    room: float,
+    floor: float,
+    unit: float,
+) -> None:
+    """Draw the bar of a broker; `unit` is how high a byte is."""
+    band = broker.bands[load]
+    title = f"{broker.id}: {say_load(load, band.amount)} {band.off}".rstrip()
+    width = min(0.7 * room, WIDEST_BAR)
+    high = unit * band.amount
+    style = "bar no" if band.missed else "bar" if band.share is not None else "followers"
+    left = spell_width(x + (room - width) / 2)
+    figure.box(left, round(floor - high, 1), spell_width(width), round(high, 1), style, title)
+
+
+def _draw_share(
+    figure: Figure, band: LoadShare, x: float, width: float, floor: float, unit: float
+) -> None:
+    least, most, share = band.least or 0, band.most or 0, band.share or 0
+    start, y = spell_width(x), round(floor - unit * share, 1)
+    high = max(round(unit * (most - least), 1), 1)
+    figure.box(start, round(floor - unit * most, 1), spell_width(width), high, "band")
+    figure.line(start, y, spell_width(x + width), y, "even")
+
+
+def _join_bands(brokers: Sequence[BrokerLoad], load: str) -> Iterator[tuple[int, int, LoadShare]]:
+    """Yield the bands of neighbours as one where they are equal: place, number, band."""
+    places = enumerate(broker.bands.get(load) for broker in brokers)
+    key = lambda at: at[1] and (at[1].least, at[1].share, at[1].most)  # noqa: E731
+    for edges, group in groupby(places, key):
+        members = list(group)
+        first, band = members[0]
+        if edges and band is not None and band.share is not None:
+            yield first, len(members), band
+
+
+def say_load(load: str, amount: int) -> str:
+    """Format a load of a broker: 4.1 MiB, or 4.1 MiB/s."""
+    return AMOUNTS["size" if load == LoadKind.DISK else "rate"](amount)
 
 
 def spell_width(share: float) -> str:

@@ -20,6 +20,7 @@ from reconciler.fleet.page.contents import (
     FleetPage,
     FleetTotals,
     Kept,
+    LoadShare,
     PlanTotals,
 )
 from reconciler.fleet.page.html import render_page
@@ -156,7 +157,12 @@ def test_a_fleet_without_plans_drift_or_audit() -> None:
 
 def test_the_largest_page_is_bounded() -> None:
     cluster = SAMPLE.clusters.rows[2]
-    brokers = tuple(BrokerLoad(n, f"rack-{n % 3}", 14_000, 42_000) for n in range(20))
+    share = LoadShare(2**41 + 123, 2**42, 2**41 + 456, 2**43, outside=True, aimed=True)
+    bands = {"disk": share, "write": share}
+    brokers = tuple(
+        BrokerLoad(1_000 + n, f"rack-{n % 3}", 14_000, 42_000, size_bytes=2**41, bands=bands)
+        for n in range(20)
+    )
     plan = PlanTotals(100_000, 2_000, 300_000, 5_000, 12_000, 11_000, 34_000, 33_000)
     large = replace(cluster, brokers=brokers, plan=plan, drifts=(12_345,) * 60)
     clusters = tuple(replace(large, name=f"production-europe-{n:03}") for n in range(150))
@@ -168,7 +174,23 @@ def test_the_largest_page_is_bounded() -> None:
         tables={**SAMPLE.tables, **long},
         drift=SAMPLE.drift * 20,
     )
-    assert len(render_page(full).encode()) < 3_000_000
+    assert len(render_page(full).encode()) < 3_500_000
+
+
+def test_loads_are_listed_below_their_brokers_and_drawn(page: Reading) -> None:
+    text = "".join(page.texts)
+    assert "1.0 TiB+28 %" in text.replace("\n", "")
+    assert "2 of 3 brokers are outside: 1, 4" in text
+    assert "balance.by does not name write" in text
+    assert "balance.by does not name disk" not in text
+
+
+def test_a_page_without_bands_draws_none() -> None:
+    row = SAMPLE.clusters.rows[2]
+    bare = replace(row, brokers=tuple(replace(broker, bands={}) for broker in row.brokers))
+    html = render_page(replace(SAMPLE, clusters=Kept((bare,), 1)))
+    assert 'class="loads"' not in html
+    assert "on disk</th>" not in html
 
 
 def test_the_same_fleet_is_the_same_page() -> None:

@@ -14,7 +14,9 @@ from reconciler.fleet.page.contents import ClusterLine, DriftPoint, Standing
 from reconciler.fleet.page.pictures import (
     MARKS,
     Axis,
+    describe_bands,
     draw_axis,
+    draw_bands,
     draw_broker,
     draw_drift,
     draw_dumbbell,
@@ -118,3 +120,53 @@ def test_a_brokers_leaders_are_the_dark_part_of_its_replicas() -> None:
     boxes = ET.fromstring(draw_broker(BROKERS[0], 120, 75.75)).findall("rect")
     heights = {box.attrib["class"]: float(box.attrib["height"]) for box in boxes}
     assert heights["leaders"] == pytest.approx(heights["followers"] / 3)
+
+
+RACKS = [("a", BROKERS[:2]), ("b", BROKERS[2:3]), ("no rack", BROKERS[3:])]
+
+
+def find_shapes(drawn: str, kind: str) -> list[dict[str, str]]:
+    return [dict(one.attrib) for one in ET.fromstring(drawn).findall(kind)]
+
+
+def test_a_bar_outside_a_band_that_is_aimed_at_is_hatched() -> None:
+    disks, writes = (find_shapes(draw_bands(RACKS, load), "rect") for load in ("disk", "write"))
+    bars = [[one for one in shapes if one["class"] != "band"] for shapes in (disks, writes)]
+    assert [one["class"] for one in bars[0]] == ["bar no", "bar no", "followers", "bar"]
+    assert [one["class"] for one in bars[1]] == ["bar", "bar", "bar"]
+
+
+def test_a_band_is_drawn_once_for_neighbours_and_around_the_share() -> None:
+    bands = [s for s in find_shapes(draw_bands(RACKS, "disk"), "rect") if s["class"] == "band"]
+    lines = [s for s in find_shapes(draw_bands(RACKS, "disk"), "line") if s["class"] == "even"]
+    assert len(bands) == len(lines) == 2
+    for band, line in zip(bands, lines, strict=True):
+        assert float(band["y"]) < float(line["y1"]) < float(band["y"]) + float(band["height"])
+    assert float(bands[0]["width"].rstrip("%")) == pytest.approx(
+        2 * float(bands[1]["width"].rstrip("%")), rel=1e-3
+    )
+
+
+def test_a_bar_says_its_load_and_how_far_off_it_is() -> None:
+    titles = [one.text for one in ET.fromstring(draw_bands(RACKS, "disk")).iter("title")]
+    assert titles == [
+        "1: 1.0 TiB +28 %",
+        "4: 700.0 GiB -12 %",
+        "2: 60.0 GiB",
+        "3: 790.0 GiB -1 %",
+    ]
+
+
+@pytest.mark.parametrize(("brokers", "named"), [(9, True), (60, False)])
+def test_brokers_are_named_below_their_bars_where_there_is_room(brokers: int, named: bool) -> None:
+    racks = [("a", [replace(BROKERS[0], id=number) for number in range(100, 100 + brokers)])]
+    drawn = draw_bands(racks, "disk")
+    assert (">100</text>" in drawn) == named
+    assert ">a</text>" in drawn
+
+
+def test_many_brokers_outside_are_counted() -> None:
+    racks = [("a", [replace(BROKERS[0], id=number) for number in range(14)])]
+    said = describe_bands(racks, "disk")
+    assert said == "14 of 14 brokers are outside: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 2 more"
+    assert describe_bands([("b", BROKERS[3:])], "disk") == "every broker is inside its band"
