@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 
 from reconciler.inventory.inventory import Inventory
-from reconciler.model.cluster import LogDirectory
+from reconciler.model.cluster import ClusterState, LogDirectory
 
 
 class BrokerStatus(StrEnum):
@@ -25,7 +26,8 @@ class BrokerRow:
 
     `preferred` counts the partitions that it should lead, `leaders` those that it leads.
     `behind` counts its replicas that are not in sync. `size_bytes` sums its replicas, each at the
-    size of the largest replica of its partition.
+    size of the largest replica of its partition. `directory_bytes` sums the replicas in each of
+    several log directories, by path.
     """
 
     broker: int
@@ -37,6 +39,7 @@ class BrokerRow:
     behind: int | None
     size_bytes: int | None = None
     directories: tuple[LogDirectory, ...] = ()
+    directory_bytes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def used(self) -> tuple[int, int] | None:
@@ -91,4 +94,13 @@ def list_brokers(inventory: Inventory) -> Iterator[BrokerRow]:
             behind=behind[broker.id] if knows_sync else None,
             size_bytes=sizes[broker.id] if knows_sizes else None,
             directories=state.directories.get(broker.id, ()),
+            directory_bytes=_add_up_directories(state, broker.id),
         )
+
+
+def _add_up_directories(state: ClusterState, broker: int) -> Mapping[str, int]:
+    stored = state.stored.get(broker, {})
+    sums = {each.path: 0 for each in state.directories.get(broker, ()) if stored and each.online}
+    for replica in stored.values():
+        sums[replica.path] += replica.size_bytes
+    return sums

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError
 
@@ -21,7 +21,14 @@ from reconciler.kafka.offered import list_unoffered, say_unoffered
 from reconciler.kafka.offsets import Offsets
 from reconciler.kafka.rights import name_missing
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client, describe_error
-from reconciler.model.cluster import ClusterState, LeaderLog, LogDirectory, Place, TopicState
+from reconciler.model.cluster import (
+    ClusterState,
+    LeaderLog,
+    LogDirectory,
+    Place,
+    StoredReplica,
+    TopicState,
+)
 from reconciler.model.requests import KafkaRequest
 from reconciler.side_by_side import run_side_by_side
 
@@ -30,12 +37,15 @@ _OFFLINE = 56
 """KAFKA_STORAGE_ERROR: the broker cannot read a log directory, and has taken it offline."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """The answer of one broker: its directories, and bytes by partition."""
+class Holdings(NamedTuple):
+    """What a broker says: its directories, and the bytes of each replica.
+
+    `stored` says where each replica is if there are several directories, or else nothing.
+    """
 
     directories: tuple[LogDirectory, ...]
     sizes: Mapping[Place, int]
+    stored: Mapping[Place, StoredReplica]
 
 
 @dataclass(slots=True)
@@ -44,7 +54,7 @@ class _Answers:
     `unoffered`: no broker has the request.
     """
 
-    held: dict[int, _Held] = field(default_factory=dict)
+    held: dict[int, Holdings] = field(default_factory=dict)
     silent: dict[int, str] = field(default_factory=dict)
     denied: bool = False
     unoffered: bool = False
@@ -84,6 +94,9 @@ def read_sizes(
         state,
         topics=MappingProxyType(topics),
         directories=MappingProxyType(directories),
+        stored=MappingProxyType(
+            {n: held.stored for n, held in sorted(found.held.items()) if held.stored}
+        ),
         notes=(*state.notes, *notes),
     )
 
@@ -160,7 +173,7 @@ def _ask_each(client: Any, brokers: list[int], found: _Answers) -> None:
         elif answer.error_code:
             found.silent[broker] = name_error(KafkaError(answer.error_code))
         else:
-            found.held[broker] = _Held(*read_directories(answer, is_whole=True))
+            found.held[broker] = read_directories(answer, is_whole=True)
 
     run_side_by_side(ask, brokers, _AT_ONCE, take)
 
@@ -183,18 +196,18 @@ def list_stored(client: Any, broker: int) -> frozenset[Place] | None:
     failures = {each.error_code for each in answer.results} - {0, _OFFLINE}
     if answer.error_code or not answer.results or failures:
         return None
-    return frozenset(read_directories(answer, is_whole=True)[1])
+    return frozenset(read_directories(answer, is_whole=True).sizes)
 
 
-def read_directories(
-    answer: Any, *, is_whole: bool
-) -> tuple[tuple[LogDirectory, ...], dict[Place, int]]:
+def read_directories(answer: Any, *, is_whole: bool) -> Holdings:
     """Read a broker's directories, and bytes by partition.
 
-    Replicas that move between directories are left out. `is_whole`: the answer lists all replicas,
-    so they are counted.
+    The copy of a replica that moves between directories has no size of its own in `sizes`.
+    `is_whole`: the answer lists all replicas, so they are counted.
     """
     directories, sizes = [], {}
+    paths: dict[Place, str] = {}
+    arriving: dict[Place, tuple[str, int]] = {}
     for each in answer.results:
         if each.error_code == _OFFLINE:
             directories.append(LogDirectory(each.log_dir, None, None, online=False))
@@ -202,12 +215,22 @@ def read_directories(
             continue
         for topic in each.topics:
             for partition in topic.partitions:
-                if not partition.is_future_key:
-                    sizes[topic.name, partition.partition_index] = partition.partition_size
+                place = (topic.name, partition.partition_index)
+                if partition.is_future_key:
+                    arriving[place] = (each.log_dir, partition.partition_size)
+                else:
+                    sizes[place] = partition.partition_size
+                    paths[place] = each.log_dir
         total, usable = (
             value if isinstance(value, int) and value >= 0 else None  # brokers before 3.3
             for value in (getattr(each, "total_bytes", None), getattr(each, "usable_bytes", None))
         )
         replicas = sum(len(topic.partitions) for topic in each.topics) if is_whole else None
         directories.append(LogDirectory(each.log_dir, total, usable, replicas))
-    return tuple(sorted(directories, key=lambda each: each.path)), sizes
+    stored = {}
+    if len(directories) > 1:
+        stored = {
+            place: StoredReplica(path, sizes[place], *arriving.get(place, ()))
+            for place, path in paths.items()
+        }
+    return Holdings(tuple(sorted(directories, key=lambda each: each.path)), sizes, stored)

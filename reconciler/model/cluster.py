@@ -288,6 +288,23 @@ class LogDirectory:
     online: bool = True
 
 
+class StoredReplica(NamedTuple):
+    """A replica in one of several log directories of its broker. Units: bytes.
+
+    `target` is the directory that it is being moved to within the broker, "" for none, and
+    `copied_bytes` is what is there already.
+    """
+
+    path: str
+    size_bytes: int
+    target: str = ""
+    copied_bytes: int = 0
+
+
+Stored = Mapping[int, Mapping[Place, StoredReplica]]
+"""The replicas of brokers with several log directories, by broker and partition."""
+
+
 class ThrottleSide(StrEnum):
     """The side of a copy that a throttle limits: leaders that send, or followers that fetch."""
 
@@ -382,8 +399,9 @@ class ClusterState:
     `lists_fenced`: brokers tell which other ones are registered (KIP-1073), and `brokers` holds
     those that clusters.yaml names. `throttle_rates` holds the rates in force on brokers, and
     `throttle_lists` the throttled replicas of topics, also where their configs were not read.
-    `directories` holds the log directories by broker, `reassignments` what is in flight, and
-    `voters` the controllers that vote; they and the lists are read for plans of moves only.
+    `directories` holds the log directories by broker, and `stored` what each of them holds where a
+    broker has several; `reassignments` holds what is in flight, and `voters` the controllers that
+    vote. They and the lists are read for plans of moves only.
     `unoffered` holds the requests that the brokers do not offer, as far as a plan needed to know.
     `read_at_ms` is when sizes were read, in milliseconds since 1970 by the clock of the reader, 0
     if unknown. `committed_offsets` holds those of groups, by group and topic, one for each
@@ -404,6 +422,7 @@ class ClusterState:
     directories: Mapping[int, tuple[LogDirectory, ...]] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    stored: Stored = field(default_factory=lambda: MappingProxyType({}))
     reassignments: tuple[Reassignment, ...] = ()
     can_cordon: bool = False
     lists_fenced: bool = False

@@ -14,6 +14,7 @@ from reconciler.model.cluster import (
     RateSource,
     Reassignment,
     Replicas,
+    Stored,
     ThrottleList,
     ThrottleRate,
     ThrottleSide,
@@ -319,7 +320,8 @@ class MovesReading:
 
     `partitions` holds all partitions that the account may describe, by topic, and `directories` the
     log directories by broker. `sizes` holds bytes by broker, then topic and partition; a broker
-    that did not answer is omitted. `rates` holds the rates in force on each broker that answered,
+    that did not answer is omitted. `stored` has all replicas of brokers with several log
+    directories. `rates` holds the rates in force on each broker that answered,
     and the cluster default. `notes` says what could not be read; a warning among them means that
     moves or throttles may be missing. Units: `seen_at_ms` is milliseconds since 1970, `clock_s`
     seconds of a clock that never goes back.
@@ -341,6 +343,7 @@ class MovesReading:
     directories: Mapping[int, tuple[LogDirectory, ...]] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    stored: Stored = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def default_rate(self) -> DefaultRate | None:

@@ -77,7 +77,8 @@ class BrokerItem(Document):
     """A broker. Counts are of all topics, internal ones too; null is unknown.
 
     `behind` counts its replicas that are not in sync. `size_bytes` sums its replicas, each at the
-    size of the largest replica of its partition.
+    size of the largest replica of its partition. `directory_bytes` sums the replicas in each of
+    several log directories, by path.
     """
 
     made_of: ClassVar[type | None] = BrokerRow
@@ -91,6 +92,7 @@ class BrokerItem(Document):
     behind: int | None
     size_bytes: int | None
     directories: tuple[LogDirectory, ...]
+    directory_bytes: Mapping[str, int]
 
 
 class PartitionItem(Document):

@@ -13,7 +13,12 @@ from reconciler.errors import Finding, Location, SnapshotError
 from reconciler.files import DuplicateKeyError, ReplacedError, load_json
 from reconciler.model.cluster import ClusterState
 from reconciler.planfile.json_locations import locate, spell_path
-from reconciler.planfile.snapshot_document import FORMAT_VERSION, SnapshotDocument, TopicEntry
+from reconciler.planfile.snapshot_document import (
+    FORMAT_VERSION,
+    BrokerEntry,
+    SnapshotDocument,
+    TopicEntry,
+)
 
 MOST_FINDINGS = 50
 """The number of errors shown per file."""
@@ -184,6 +189,9 @@ def check_document(document: SnapshotDocument) -> Iterator[Mistake]:
         if broker.rack is not None and not broker.rack.isprintable():
             what = f"{broker.rack!r} is not a rack name"
             yield ("brokers", number, "rack"), what, "a rack is printable text, or null for none"
+        for path, what in _list_doubled(broker):
+            way_out = "a broker holds one replica of a partition"
+            yield ("brokers", number, "log_directories", *path), what, way_out
     topics: dict[str, int] = {}
     for number, topic in enumerate(document.topics):
         path = ("topics", number)
@@ -193,6 +201,19 @@ def check_document(document: SnapshotDocument) -> Iterator[Mistake]:
         topics.setdefault(topic.name, number)
         for inner, what, way_out in _check_topic(topic):
             yield (*path, *inner), f"{topic.name}: {what}", way_out
+
+
+def _list_doubled(broker: BrokerEntry) -> Iterator[tuple[tuple[int | str, ...], str]]:
+    """Yield the replicas that more than one log directory of a broker holds."""
+    for key in ("stored", "arriving"):
+        seen: dict[tuple[str, str], str] = {}
+        for number, directory in enumerate(broker.log_directories):
+            for topic, sizes in getattr(directory, key).items():
+                for partition in sizes:
+                    first = seen.setdefault((topic, partition), directory.path)
+                    if first != directory.path:
+                        what = f"{topic} partition {partition} is in {first} already"
+                        yield (number, key, topic, partition), what
 
 
 def _check_topic(topic: TopicEntry) -> Iterator[Mistake]:

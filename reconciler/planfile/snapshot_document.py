@@ -27,6 +27,8 @@ from reconciler.model.cluster import (
     ClusterState,
     LeaderLog,
     LogDirectory,
+    Place,
+    StoredReplica,
     TopicState,
 )
 from reconciler.model.requests import KafkaRequest
@@ -66,6 +68,10 @@ PartitionNumbers = Annotated[
 ]
 
 
+Number = Annotated[StrictStr, Field(pattern=r"^[0-9]{1,10}$")]
+StoredBytes = dict[StrictStr, dict[Number, Amount]]
+
+
 class _Entry(Document):
     model_config = ConfigDict(extra="forbid")
 
@@ -73,7 +79,9 @@ class _Entry(Document):
 class LogDirectoryEntry(_Entry):
     """A log directory of a broker: its size and its free space in bytes, and its replicas.
 
-    One that is not `online` has failed.
+    One that is not `online` has failed. Where a broker has several, `stored` holds the bytes of
+    each replica in it, by topic and partition, and `arriving` those that are being moved to it from
+    another directory of the broker.
     """
 
     made_of: ClassVar[type | None] = LogDirectory
@@ -83,6 +91,11 @@ class LogDirectoryEntry(_Entry):
     usable_bytes: Annotated[Amount | None, _OMIT_NULL] = None
     replicas: Annotated[Amount | None, _OMIT_NULL] = None
     online: Annotated[StrictBool, _OMIT_TRUE] = True
+    # A state has them by broker.
+    stored: Annotated[StoredBytes, Derived(lambda _: {}), OMIT_EMPTY] = Field(default_factory=dict)
+    arriving: Annotated[StoredBytes, Derived(lambda _: {}), OMIT_EMPTY] = Field(
+        default_factory=dict
+    )
 
 
 class BrokerEntry(_Entry):
@@ -154,7 +167,17 @@ class TopicEntry(_Entry):
 def _write_brokers(state: ClusterState) -> tuple[BrokerEntry, ...]:
     entries = []
     for broker in sorted(state.brokers):
-        held = tuple(map(LogDirectoryEntry.write, state.directories.get(broker.id, ())))
+        stored = sorted(state.stored.get(broker.id, {}).items())
+        held = tuple(
+            LogDirectoryEntry.write(
+                each,
+                stored=_list_bytes((p, r.size_bytes) for p, r in stored if r.path == each.path),
+                arriving=_list_bytes(
+                    (p, r.copied_bytes) for p, r in stored if r.target == each.path
+                ),
+            )
+            for each in state.directories.get(broker.id, ())
+        )
         entries.append(BrokerEntry.write(broker, log_directories=held))
     return tuple(entries)
 
@@ -171,6 +194,29 @@ def _write_committed(state: ClusterState) -> dict[str, dict[str, Numbers]] | Non
 def _read_time(state: ClusterState) -> datetime | None:
     at_ms = state.read_at_ms
     return datetime.fromtimestamp(at_ms / 1000, UTC) if at_ms else None
+
+
+def _list_bytes(replicas: Iterable[tuple[Place, int]]) -> StoredBytes:
+    listed: StoredBytes = {}
+    for (topic, number), size in replicas:
+        listed.setdefault(topic, {})[str(number)] = size
+    return listed
+
+
+def _read_stored(broker: BrokerEntry) -> dict[Place, StoredReplica]:
+    arriving = {
+        (topic, int(number)): (each.path, size)
+        for each in broker.log_directories
+        for topic, sizes in each.arriving.items()
+        for number, size in sizes.items()
+    }
+    return {
+        place: StoredReplica(each.path, size, *arriving.get(place, ()))
+        for each in broker.log_directories
+        for topic, sizes in each.stored.items()
+        for number, size in sizes.items()
+        for place in [(topic, int(number))]
+    }
 
 
 def _write_topics(state: ClusterState) -> tuple[TopicEntry, ...]:
@@ -241,3 +287,5 @@ class SnapshotDocument(_Entry):
                 if broker.log_directories
             },
         )
+        stored = {broker.id: _read_stored(broker) for broker in self.brokers}
+        yield "stored", {number: held for number, held in sorted(stored.items()) if held}

@@ -271,6 +271,8 @@ def _say_broker(row: BrokerRow, paint: Paint) -> Iterator[str]:
             else "free space unknown"
         )
         held = "" if each.replicas is None else f", {count(each.replicas, 'replica')}"
+        if each.path in row.directory_bytes:
+            held += f" of {approximate_size(row.directory_bytes[each.path])}"
         state = f"{free}{held}" if each.online else paint("red", "offline")
         yield f"{'directory':<{LABEL}}{escape_unprintable(each.path)}: {state}"
 

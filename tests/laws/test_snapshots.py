@@ -18,6 +18,8 @@ from reconciler.model.cluster import (
     CommittedOffsets,
     LeaderLog,
     LogDirectory,
+    Place,
+    StoredReplica,
     TopicState,
 )
 from reconciler.model.steps import is_deletion
@@ -50,7 +52,26 @@ def states(draw: st.DrawFn) -> ClusterState:
         read_at_ms=draw(st.integers(0, 2**42)),
         measured_s=draw(st.integers(0, 2**31)),
         committed_offsets=draw(committed(state)),
+        stored={
+            broker: replicas
+            for broker in sorted(held)
+            if (replicas := draw(stored(held[broker], sorted(topics))))
+        },
     )
+
+
+def stored(
+    directories: tuple[LogDirectory, ...], topics: list[str]
+) -> st.SearchStrategy[dict[Place, StoredReplica]]:
+    """Draw where the replicas of a broker are; nothing if it has only one log directory."""
+    first, *others = [each.path for each in directories]
+    if not (others and topics):
+        return st.just({})
+    places = st.tuples(st.sampled_from(topics), st.integers(0, 99))
+    bytes_ = st.integers(0, 2**63 - 1)
+    resting = st.builds(StoredReplica, st.sampled_from([first, *others]), bytes_)
+    moving = st.builds(StoredReplica, st.just(first), bytes_, st.sampled_from(others), bytes_)
+    return st.dictionaries(places, resting | moving, max_size=4)
 
 
 def directories() -> st.SearchStrategy[tuple[LogDirectory, ...]]:
@@ -58,7 +79,7 @@ def directories() -> st.SearchStrategy[tuple[LogDirectory, ...]]:
     amounts = st.none() | st.integers(0, 2**63 - 1)
     path = st.text(min_size=1, max_size=9)
     each = st.builds(LogDirectory, path, amounts, amounts, amounts, st.booleans())
-    return st.lists(each, min_size=1, max_size=2).map(tuple)
+    return st.lists(each, min_size=1, max_size=2, unique_by=lambda each: each.path).map(tuple)
 
 
 @st.composite

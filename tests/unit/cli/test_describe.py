@@ -37,6 +37,8 @@ CONFIG = {
     "retention.bytes": "1000",
     "cleanup.policy": "compact",
 }
+HELD = {"a": {"0": 9_000}}
+
 SNAPSHOT = {
     "brokers": [{"id": 1, "rack": "r1"}, {"id": 2, "rack": "r2"}, {"id": 3, "alive": False}],
     "config_defaults": {"retention.bytes": "-1", "flush.messages": "7"},
@@ -125,6 +127,25 @@ def test_a_broker_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
         "",
         "Not in sync here",
         "  a 2: under-replicated",
+    ]
+
+
+def test_a_broker_shows_what_is_in_each_log_directory(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    directories = [
+        {"path": "/a", "total_bytes": 2**30, "usable_bytes": 2**29, "replicas": 1, "stored": HELD},
+        {"path": "/b", "total_bytes": 2**30, "usable_bytes": 2**30, "replicas": 0},
+        {"path": "/c", "online": False},
+    ]
+    broker = {"id": 1, "rack": "r1", "log_directories": directories}
+    others = [each for each in SNAPSHOT["brokers"] if each["id"] != 1]
+    (tmp_path / "s.json").write_text(json.dumps({**SNAPSHOT, "brokers": [broker, *others]}))
+    lines = describe(capsys, "broker", "1").splitlines()
+    assert [line for line in lines if line.startswith("directory")] == [
+        "directory   /a: 512.0 MiB of 1.0 GiB free, 1 replica of 8.8 KiB",
+        "directory   /b: 1.0 GiB of 1.0 GiB free, 0 replicas of 0 B",
+        "directory   /c: offline",
     ]
 
 

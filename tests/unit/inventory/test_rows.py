@@ -12,7 +12,14 @@ from reconciler.inventory.brokers import BrokerStatus, list_brokers
 from reconciler.inventory.configs import list_configs, trace_config
 from reconciler.inventory.inventory import Inventory, Standing
 from reconciler.inventory.topics import list_partitions, list_topics, note_usage
-from reconciler.model.cluster import Broker, LogDirectory, TopicSpec, TopicState, TopicUsage
+from reconciler.model.cluster import (
+    Broker,
+    LogDirectory,
+    StoredReplica,
+    TopicSpec,
+    TopicState,
+    TopicUsage,
+)
 from reconciler.model.configs import ConfigValue, Origin
 from reconciler.model.health import Fault
 from reconciler.spec.entry import ClusterEntry
@@ -119,6 +126,14 @@ class TestBrokers:
         assert (second.leaders, second.behind, second.offline_directories) == (2, 1, 1)
         assert (second.used, second.is_unhealthy) == (None, True)
         assert (third.replicas, third.size_bytes) == (0, 0)
+
+    def test_several_log_directories_have_the_bytes_of_their_replicas(self) -> None:
+        disks = tuple(LogDirectory(path, 100, 40, 1) for path in ("/a", "/b"))
+        failed = LogDirectory("/c", None, None, online=False)
+        stored = {1: {("t", 0): StoredReplica("/a", 7), ("t", 1): StoredReplica("/a", 2)}}
+        found = take(topic("1 1", "t"), directories={1: (*disks, failed)}, stored=stored)
+        first, *_ = list_brokers(found)
+        assert first.directory_bytes == {"/a": 9, "/b": 0}
 
     def test_a_dead_broker_is_unhealthy_and_a_cordoned_one_is_not(self) -> None:
         nodes = (Broker(1, cordoned=True), Broker(2, alive=False))

@@ -12,7 +12,14 @@ from shorthand import brokers, cluster, rows, said, topic
 
 from reconciler.api.snapshots import read_snapshot, write_snapshot
 from reconciler.errors import Finding, Severity, SnapshotError
-from reconciler.model.cluster import Broker, ClusterState, LeaderLog, LogDirectory, TopicState
+from reconciler.model.cluster import (
+    Broker,
+    ClusterState,
+    LeaderLog,
+    LogDirectory,
+    StoredReplica,
+    TopicState,
+)
 from reconciler.model.requests import KafkaRequest
 from reconciler.planfile.snapshot import decode_snapshot, encode_snapshot
 
@@ -119,6 +126,32 @@ def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
         "}\n"
     )
     assert decode_snapshot(encode_snapshot(state), "s.json").unoffered == lacking
+
+
+def test_several_log_directories_show_what_each_holds_and_gets() -> None:
+    held = (LogDirectory("/a", 900, 800, 2), LogDirectory("/b", 900, 800, 1))
+    moving = StoredReplica("/a", 7, "/b", 3)
+    stored = {1: {("t", 0): moving, ("t", 1): StoredReplica("/a", 9)}}
+    state = replace(
+        cluster(topic("1 1", "t"), nodes=brokers("a")), directories={1: held}, stored=stored
+    )
+    text = encode_snapshot(state)
+    assert '"stored": {"t": {"0": 7, "1": 9}}}' in text
+    assert (
+        '{"path": "/b", "total_bytes": 900, "usable_bytes": 800, "replicas": 1, '
+        '"arriving": {"t": {"0": 3}}}' in text
+    )
+    assert decode_snapshot(text) == state
+
+
+def test_a_replica_is_in_one_log_directory() -> None:
+    directories = [{"path": path, "stored": {"t": {"0": 7}}} for path in ("/a", "/b")]
+    broker = {"id": 1, "log_directories": directories}
+    with pytest.raises(SnapshotError) as caught:
+        decode_snapshot(json.dumps({"brokers": [broker]}), "s.json")
+    assert "brokers[0].log_directories[1].stored.t.0: t partition 0 is in /a already" in str(
+        caught.value
+    )
 
 
 def test_an_internal_topic_needs_no_mark_in_a_snapshot_written_by_hand() -> None:
