@@ -89,6 +89,13 @@ def command() -> None:
     help="Number of controllers; several are isolated (embedded engine).",
 )
 @click.option("--image", metavar="NAME", help="The image (container engine).")
+@click.option(
+    "--log-dirs",
+    type=click.IntRange(1, 20),
+    default=1,
+    show_default=True,
+    help="Number of log directories of each broker.",
+)
 def up(
     brokers: int | None,
     racks: int | None,
@@ -98,6 +105,7 @@ def up(
     isolate: bool,
     controllers: int,
     image: str | None,
+    log_dirs: int,
 ) -> None:
     """Start the sandbox and leave it running."""
     shape = _choose_shape(brokers, racks, like)
@@ -116,6 +124,7 @@ def up(
             controllers=controllers,
             kafka_version=kafka or find_release(None),
             image=image,
+            log_directories=log_dirs,
             progress=progress,
         )
     _print_record(record, f"ready in {time.monotonic() - began:.1f} s")

@@ -46,6 +46,7 @@ def bring_up_sandbox(
     controllers: int,
     kafka_version: str,
     image: str | None,
+    log_directories: int,
     progress: StartObserver,
 ) -> SandboxRecord:
     """Start the sandbox and leave it running. An interrupted start leaves nothing behind.
@@ -60,6 +61,7 @@ def bring_up_sandbox(
         "controllers": controllers,
         "kafka_version": kafka_version,
         "image": image,
+        "log_directories": log_directories,
     }
     supervisor = _Supervisor(state_directory("sandbox") / "supervisor.log")
     try:

@@ -90,6 +90,7 @@ def start_requested(
         controllers=request["controllers"],
         kafka_version=request["kafka_version"],
         image=request["image"],
+        log_directories=request["log_directories"],
         progress=reporter,
     )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from kafka.admin import KafkaAdminClient
 
 from reconciler.sandbox.record import running_sandbox
 
@@ -229,6 +230,21 @@ def test_a_quorum_is_shown_with_its_active_controller(tmp_path: Path) -> None:
     states = re.findall(r"^  controller (300\d)  –  .* (\w+)$", status, re.MULTILINE)
     assert [node for node, _ in states] == ["3000", "3001", "3002"]
     assert sorted(state for _, state in states) == ["active", "running", "running"]
+    assert run("down").returncode == 0
+    wait_until_gone(tmp_path)
+
+
+def test_brokers_have_as_many_log_directories_as_asked_for(tmp_path: Path) -> None:
+    up = run("up", "--brokers", "1", "--log-dirs", "3")
+    assert up.returncode == 0, up.stderr
+    record = running_sandbox()
+    assert record is not None
+    client = KafkaAdminClient(bootstrap_servers=record.bootstrap_servers)
+    try:
+        (told,) = client.describe_log_dirs(brokers=[1])
+    finally:
+        client.close()
+    assert len({each["log_dir"] for each in told["log_dirs"]}) == 3
     assert run("down").returncode == 0
     wait_until_gone(tmp_path)
 
