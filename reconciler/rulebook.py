@@ -236,6 +236,11 @@ _DIFF: tuple[Rule, ...] = (
     Rule("drain-last-of-rack", "A plan reports a rack in which a drain leaves no able broker."),
     Rule("reassignment-file", "A file of kafka-reassign-partitions is well-formed."),
     Rule("reassignment-rows", "Its rows are of partitions that exist, and agree with their specs."),
+    Rule(
+        "directories-left",
+        "A plan between log directories reports the replicas and brokers that it leaves as they "
+        "are, and why.",
+    ),
     Rule("rebalance-left", "A rebalance reports the topics that it leaves as they are, and why."),
     Rule(
         "directory-offline", "A plan reports log directories that are offline, and replicas there."

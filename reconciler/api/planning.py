@@ -19,7 +19,7 @@ from reconciler.api.snapshots import identify_topics, read_snapshot
 
 if TYPE_CHECKING:
     from reconciler.model.cluster import ClusterState, Place, Replicas
-    from reconciler.model.moves import LoadAim
+    from reconciler.model.moves import DirectoryAim, LoadAim
     from reconciler.model.plan import Commit, Plan
     from reconciler.placement.weigh import Weigh
     from reconciler.planfile.approval import Approval
@@ -96,7 +96,7 @@ def read_cluster(
             by_rates = rebalances and _weighs_rates(entry)
             made = plan(seen).moves if plan and not by_rates else None
             # Write rates say whether copies end: nothing is copied, or nothing can be.
-            unmovable = (made and not made.replicas) or state.unoffered.intersection(MOVING)
+            unmovable = (made and not made.copies_data) or state.unoffered.intersection(MOVING)
             state = seen if unmovable else reader.read_moves(state, reads=with_reads)
         elif with_sizes or _lacks_living(state):
             state = reader.read_sizes(state)
@@ -293,6 +293,21 @@ def plan_rebalance(
         offline=offline,
         aim=aim,
     )
+
+
+def plan_directories(
+    estate: Estate, cluster: str, state: ClusterState, aim: DirectoryAim, *, topics: str = "*"
+) -> Plan:
+    """Plan the moves between the log directories of brokers that an aim needs.
+
+    `state` is as for `plan_rebalance`. Errors: as there, and UsageError for a directory that is not
+    there.
+    """
+    from reconciler.moves.directories import plan_directories
+
+    entry = find_cluster(estate, cluster)
+    refuse_other_cluster(entry, state)
+    return plan_directories(entry, estate.topics_for(cluster), state, aim, topics=topics)
 
 
 def plan_rows(

@@ -21,6 +21,7 @@ from reconciler.model.steps import (
     ElectLeaders,
     ExpandTopic,
     MoveReplicas,
+    RelocateReplicas,
     ReorderReplicas,
     Step,
     Verb,
@@ -147,6 +148,13 @@ MOVE: StepKind[MoveReplicas] = StepKind(
     name_missing=lambda step: f"the replicas of {count(len(step.rows), 'partition')}",
     rests_on=_rest_on_all,
 )
+RELOCATE: StepKind[RelocateReplicas] = StepKind(
+    progress="moving replicas between log directories",
+    count_records=lambda step: len(step.paths),
+    take_effect=lambda _, image: image,
+    name_missing=lambda step: f"the log directories of {count(len(step.paths), 'replica')}",
+    rests_on=_rest_on_all,
+)
 ELECT: StepKind[ElectLeaders] = StepKind(
     progress="electing leaders",
     count_records=lambda step: len(step.leaders),
@@ -172,6 +180,7 @@ KINDS: Mapping[Verb, StepKind[Any]] = MappingProxyType(
         Verb.CONFIGURE: CONFIGURE,
         Verb.REORDER: REORDER,
         Verb.MOVE: MOVE,
+        Verb.RELOCATE: RELOCATE,
         Verb.ELECT: ELECT,
         Verb.DELETE: DELETE,
     }

@@ -8,12 +8,17 @@ from pathlib import Path
 import click
 
 from reconciler.api.connections import find_cluster
-from reconciler.api.planning import load_estate, plan_rebalance, read_for_moves
+from reconciler.api.planning import (
+    load_estate,
+    plan_directories,
+    plan_rebalance,
+    read_for_moves,
+)
 from reconciler.api.rendering import PlanFormat
 from reconciler.cli import options
 from reconciler.cli.plans import check_out, choose_output, offer_plan
 from reconciler.cli.terminal import working
-from reconciler.model.moves import LoadAim, LoadKind
+from reconciler.model.moves import DirectoryAim, LoadAim, LoadKind
 
 
 def _read_brokers(
@@ -50,6 +55,20 @@ def _read_percent(ctx: click.Context, param: click.Parameter, value: str | None)
     if not 1 <= percent <= 100:
         raise click.BadParameter(f"{value!r} is not from 1% to 100%", ctx, param)
     return percent
+
+
+def _read_directories(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> tuple[tuple[int, str], ...]:
+    """Read log directories of brokers, such as 7:/var/kafka/d3."""
+    found = []
+    for text in value:
+        broker, _, path = text.partition(":")
+        if not (broker.isdecimal() and path.startswith("/")):
+            what = f"{text!r} is not a log directory of a broker, such as 7:/var/kafka/d3"
+            raise click.BadParameter(what, ctx, param)
+        found.append((int(broker), path))
+    return tuple(found)
 
 
 @click.command(cls=options.Command)
@@ -108,6 +127,19 @@ def _read_percent(ctx: click.Context, param: click.Parameter, value: str | None)
     is_flag=True,
     help="Move only replicas on log directories that have failed, to other brokers.",
 )
+@click.option(
+    "--disks",
+    is_flag=True,
+    help="Even the log directories of each broker instead: replicas stay on their brokers.",
+)
+@click.option(
+    "--empty-dir",
+    multiple=True,
+    metavar="ID:PATH",
+    callback=_read_directories,
+    help="Move every replica off this log directory, such as 7:/var/kafka/d3, to others of its "
+    "broker; repeatable.",
+)
 @options.against_option
 @options.plan_format_option
 @options.out_option
@@ -126,6 +158,8 @@ def command(
     leaders_only: bool,
     even_topics: bool,
     offline_replicas: bool,
+    disks: bool,
+    empty_dir: tuple[tuple[int, str], ...],
     against: Path | None,
     form: PlanFormat,
     out: Path | None,
@@ -142,6 +176,25 @@ def command(
     """
     out, form = choose_output(out, form)
     check_out(out)
+    loaded = load_estate(estate)
+    if disks or empty_dir:
+        if offline_replicas or even_topics or over or by or leaders_only:
+            what = "--disks and --empty-dir move replicas within their brokers"
+            raise click.UsageError(f"{what}; only --within, --brokers, --topic and --max-bytes go")
+        balance = find_cluster(loaded, cluster).balance
+        directories = DirectoryAim(
+            disks,
+            within or balance.within_percent,
+            frozenset(empty_dir),
+            frozenset(brokers),
+            max_bytes,
+        )
+        plan_within = partial(plan_directories, loaded, cluster, aim=directories, topics=topic)
+        with working(f"reading {cluster}") as say:
+            state = read_for_moves(loaded, cluster, bootstrap_servers, against, plan_within)
+            say("planning")
+            planned = plan_within(state)
+        return offer_plan(planned, form, out, detailed=detailed_exitcode)
     other = [
         name
         for name, given in (
@@ -155,7 +208,6 @@ def command(
     if len(other) > 1 or (other and other != ["--by"] and (within or leaders_only)):
         what = "--offline-replicas, --even-topics, --over and --by exclude each other"
         raise click.UsageError(what)
-    loaded = load_estate(estate)
     aim = None if offline_replicas or even_topics else find_cluster(loaded, cluster).balance
     if aim is not None:
         by = (LoadKind.DISK,) if over else by or aim.by

@@ -24,6 +24,14 @@ _NEEDED: Mapping[Verb, tuple[tuple[KafkaRequest, ...], str]] = MappingProxyType(
         ),
         Verb.REORDER: (MOVING, "replicas cannot be moved through Kafka"),
         Verb.MOVE: (MOVING, "replicas cannot be moved through Kafka"),
+        Verb.RELOCATE: (
+            (
+                KafkaRequest.LIST_REASSIGNMENTS,
+                KafkaRequest.DESCRIBE_LOG_DIRS,
+                KafkaRequest.ALTER_LOG_DIRS,
+            ),
+            "replicas cannot be moved between log directories",
+        ),
         Verb.ELECT: ((KafkaRequest.ELECT_LEADERS,), "leaders cannot be elected through Kafka"),
         Verb.DELETE: (
             (KafkaRequest.TOPIC_IDS, KafkaRequest.DELETE_TOPICS),
@@ -95,6 +103,8 @@ def _refuse(plan: Plan, lacking: frozenset[KafkaRequest]) -> Finding:
     impossible, way_out = _NEEDED[Verb.MOVE][1], ANOTHER_WAY
     if plan.moves is None:
         impossible = _NEEDED[Verb.ELECT][1]
+    elif plan.moves.directories and lacking.intersection(_NEEDED[Verb.RELOCATE][0]):
+        impossible = _NEEDED[Verb.RELOCATE][1]
     elif not lacking.intersection(MOVING):
         impossible = "throttles and min.insync.replicas cannot be set while replicas move"
         if _is_throttled(plan):
@@ -106,4 +116,4 @@ def _refuse(plan: Plan, lacking: frozenset[KafkaRequest]) -> Finding:
 
 def _is_throttled(plan: Plan) -> bool:
     moves = plan.moves
-    return bool(moves and moves.replicas and moves.policy.rate_bytes_per_s is not None)
+    return bool(moves and moves.copies_data and moves.policy.rate_bytes_per_s is not None)

@@ -33,6 +33,7 @@ OLDEST: Mapping[KafkaRequest, tuple[int, int]] = MappingProxyType(
         KafkaRequest.ALTER_REASSIGNMENTS: (45, 0),
         KafkaRequest.LIST_REASSIGNMENTS: (46, 0),
         KafkaRequest.DESCRIBE_LOG_DIRS: (35, 0),
+        KafkaRequest.ALTER_LOG_DIRS: (34, 1),
         KafkaRequest.INIT_PRODUCER_ID: (22, 0),
     }
 )

@@ -202,6 +202,71 @@ class PlannedBalance:
 
 
 @dataclass(frozen=True, slots=True)
+class DirectoryAim:
+    """What a plan between the log directories of brokers aims at.
+
+    `evens`: a directory more than `within_percent` of its share away from it is to come within half
+    of that. `emptied` are directories, by broker, that are to hold no replica. `brokers` are the
+    only ones that are evened; if it is empty, all are. At most `max_bytes` are copied.
+    """
+
+    evens: bool
+    within_percent: float = 10.0
+    emptied: frozenset[tuple[int, str]] = frozenset()
+    brokers: frozenset[int] = frozenset()
+    max_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryCopy:
+    """A replica that a plan moves between log directories, and its bytes when it was planned."""
+
+    topic: str
+    partition: int
+    broker: int
+    source: str
+    target: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryBand:
+    """The bytes of the replicas in a log directory, before and after a plan, and its share.
+
+    `low` and `high` bound the band that the plan aims at. `outside`: it was further from its share
+    than is allowed, or is to be emptied, which is why the plan acts. Units: bytes.
+    """
+
+    broker: int
+    path: str
+    share: int
+    low: int
+    high: int
+    before: int
+    after: int
+    outside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDirectories:
+    """A plan that moves replicas between the log directories of their brokers.
+
+    `bands` has the directories of each broker of which one was outside, and `examined` counts the
+    brokers with several directories. `least_bytes` bounds what any plan with these bands copies.
+    `unreached` says that a directory stays outside. `emptied` has those that are to hold nothing,
+    by broker.
+    """
+
+    within_percent: float
+    examined: int
+    bands: tuple[DirectoryBand, ...]
+    copies: tuple[DirectoryCopy, ...]
+    least_bytes: int
+    unreached: bool = False
+    emptied: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedMoves:
     """The limits and the cost of a plan that moves replicas.
 
@@ -209,9 +274,10 @@ class PlannedMoves:
     `leader_changes` counts partitions whose preferred leader changes. `min_insync` holds, by
     topic, the value that min.insync.replicas has while replicas are copied: without it brokers
     refuse acks=all meanwhile (KAFKA-21110). `drains` lists the brokers to
-    empty. `balance` is there if the plan was made by load. `made_by` is the command that makes the
-    same plan, without its cluster and topics. `policy`, `min_insync` and the drained brokers are
-    part of the fingerprint, the rest is not.
+    empty. `balance` is there if the plan was made by load, and `directories` if it moves replicas
+    between the log directories of their brokers, which `replicas` does not count. `made_by` is the
+    command that makes the same plan, without its cluster and topics. `policy`, `min_insync` and the
+    drained brokers are part of the fingerprint, the rest is not.
     """
 
     policy: MovePolicy
@@ -223,6 +289,12 @@ class PlannedMoves:
     drains: tuple[PlannedDrain, ...] = ()
     made_by: str = "plan --moves"
     balance: PlannedBalance | None = None
+    directories: PlannedDirectories | None = None
+
+    @property
+    def copies_data(self) -> bool:
+        """Whether it copies replicas, to other brokers or to other directories."""
+        return bool(self.replicas or (self.directories and self.directories.copies))
 
     @property
     def cordons(self) -> frozenset[int]:

@@ -46,18 +46,29 @@ class RiskNote:
         return replace(self, acknowledged=True, acknowledged_before=entry in spec.standing)
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class ReplicaDirectory:
+    """The log directory of a replica on its broker."""
+
+    partition: int
+    broker: int
+    path: str
+
+
 @dataclass(frozen=True, slots=True)
 class TopicImage:
     """One topic before or after a plan: its identity, replicas and managed overrides.
 
     `leaders` holds the leader of each partition, -1 for none. It is empty in a plan that elects
-    none: who leads changes by itself.
+    none: who leads changes by itself. `directories` holds the replicas that a plan moves between
+    the log directories of their brokers, in order.
     """
 
     topic_id: str | None
     assignment: Assignment
     config: Mapping[str, str]
     leaders: tuple[int, ...] = ()
+    directories: tuple[ReplicaDirectory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ class KafkaRequest(StrEnum):
     ALTER_REASSIGNMENTS = "AlterPartitionReassignments"
     LIST_REASSIGNMENTS = "ListPartitionReassignments"
     DESCRIBE_LOG_DIRS = "DescribeLogDirs"
+    ALTER_LOG_DIRS = "AlterReplicaLogDirs"
     INIT_PRODUCER_ID = "InitProducerId"
 
 

@@ -22,6 +22,7 @@ class Verb(StrEnum):
     CONFIGURE = "configure"
     REORDER = "reorder"
     MOVE = "move"
+    RELOCATE = "relocate"
     ELECT = "elect"
     DELETE = "delete"
 
@@ -150,6 +151,37 @@ def _altered_rows(topic: PlannedTopic) -> list[tuple[int, Replicas, Replicas]]:
 
 
 @dataclass(frozen=True, slots=True)
+class RelocateReplicas:
+    """Move replicas between the log directories of their brokers (KIP-113).
+
+    `paths` has the directory before and after, by partition and broker.
+    """
+
+    verb: ClassVar[Verb] = Verb.RELOCATE
+    topic: str
+    paths: Mapping[tuple[int, int], tuple[str, str]]
+
+    @classmethod
+    def derive(cls, topic: PlannedTopic) -> Self | None:
+        """Return the step for a topic whose images have replicas in different directories."""
+        if topic.before is None or topic.after is None:
+            return None
+        before = {(each.partition, each.broker): each.path for each in topic.before.directories}
+        after = {(each.partition, each.broker): each.path for each in topic.after.directories}
+        paths = {
+            place: (before[place], path)
+            for place, path in after.items()
+            if before.get(place, path) != path
+        }
+        return cls(topic.name, paths) if paths else None
+
+    @property
+    def placed(self) -> Assignment:
+        """The partitions that it adds: none."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
 class ElectLeaders:
     """Have partitions led by their preferred leaders again; `leaders` has those by partition."""
 
@@ -200,6 +232,7 @@ Step = (
     | ConfigureTopic
     | ReorderReplicas
     | MoveReplicas
+    | RelocateReplicas
     | ElectLeaders
     | DeleteTopic
 )
@@ -210,6 +243,7 @@ STEPS: tuple[type[Step], ...] = (
     ConfigureTopic,
     ReorderReplicas,
     MoveReplicas,
+    RelocateReplicas,
     ElectLeaders,
     DeleteTopic,
 )

@@ -16,6 +16,7 @@ from reconciler.model.cluster import ClusterState, LogDirectory, Place, TopicSta
 from reconciler.model.moves import (
     UNLIMITED,
     BrokerTraffic,
+    DirectoryCopy,
     DirectoryPeak,
     Forecast,
     MovePolicy,
@@ -56,16 +57,45 @@ def forecast_moves(plan: Plan, state: ClusterState) -> Forecast:
         seconds, played = play_moves(queue, policy, rate)
         events = events if seconds is None else played
     names = [topic.name for topic in plan.topics if steps_of(topic)]
+    between = plan.moves.directories.copies if plan.moves.directories else ()
+    if between and rate and policy.rate_bytes_per_s and not unknown:
+        seconds = max(seconds or 0, _time_directories(between, policy.rate_bytes_per_s))
     return Forecast(
-        copied_bytes=sum(max(move.size, 0) * len(move.adding) for move in moves),
+        copied_bytes=sum(max(move.size, 0) * len(move.adding) for move in moves)
+        + sum(copy.size_bytes for copy in between),
         sizes={name: _list_sizes(state.topics.get(name)) for name in names},
         unknown=unknown,
         seconds=seconds,
         default_rate=theirs,
-        least_rate=_find_least_rate(moves, policy, state),
+        least_rate=_find_least_rate(moves, between, policy, state),
         traffic=tuple(_add_up_traffic(moves)),
-        peaks=tuple(_find_peaks(events, state.directories)),
+        peaks=(
+            *_find_peaks(events, state.directories),
+            *_find_directory_peaks(between, state.directories),
+        ),
     )
+
+
+def _time_directories(copies: Iterable[DirectoryCopy], rate: int) -> int:
+    """Return the seconds until the last broker has copied all: each has the rate for itself."""
+    total: Counter[int] = Counter()
+    for copy in copies:
+        total[copy.broker] += copy.size_bytes
+    return ceil(max(total.values(), default=0) / rate)
+
+
+def _find_directory_peaks(
+    copies: Iterable[DirectoryCopy], directories: Mapping[int, Collection[LogDirectory]]
+) -> Iterator[DirectoryPeak]:
+    """Yield the peaks of directories that get replicas of others, as if nothing left them."""
+    arriving: Counter[tuple[int, str]] = Counter()
+    for copy in copies:
+        arriving[copy.broker, copy.target] += copy.size_bytes
+    for broker in sorted({broker for broker, _ in arriving}):
+        for path, total, used in _list_used(directories.get(broker, ())):
+            if (broker, path) in arriving:
+                peak = used + arriving[broker, path]
+                yield DirectoryPeak(broker, path, total, used, peak)
 
 
 def list_row_moves(plan: Plan, state: ClusterState) -> list[RowMove]:
@@ -135,7 +165,10 @@ def _list_rates(live: TopicState) -> tuple[int, ...]:
 
 
 def _find_least_rate(
-    moves: Sequence[RowMove], policy: MovePolicy, state: ClusterState
+    moves: Sequence[RowMove],
+    between: Iterable[DirectoryCopy],
+    policy: MovePolicy,
+    state: ClusterState,
 ) -> int | None:
     """Return the rate that copies need, whichever rows are in flight together.
 
@@ -150,9 +183,15 @@ def _find_least_rate(
         sent[move.leader].append(move.rate * count_followers(move))
         for broker in move.adding:
             received[broker].append(move.rate)
+    within = defaultdict(list)
+    for copy in between:  # a copy in another directory takes each write as well
+        known = _list_rates(state.topics[copy.topic])
+        if max(known, default=-1) < 0:
+            return None
+        within[copy.broker].append(max(0, known[copy.partition]))
     written = (
         sum(nlargest(policy.at_once_broker, rates))
-        for rates in (*sent.values(), *received.values())
+        for rates in (*sent.values(), *received.values(), *within.values())
     )
     return ceil(RESERVE * max(written, default=0))
 

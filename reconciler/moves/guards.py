@@ -32,7 +32,7 @@ def guard_moves(
     In: the forecast of `plan.moves`; `where` returns the line of a path such as `moves.rate`;
     `sized` is false where brokers do not offer DescribeLogDirs. A plan that copies nothing passes.
     """
-    if plan.moves is None or not plan.moves.replicas:
+    if plan.moves is None or not plan.moves.copies_data:
         return plan
     forecast = plan.moves.forecast
     grant = f"{UNKNOWN_WAY_OUT}, or " if sized else ""
@@ -184,7 +184,9 @@ def _passes(peak: DirectoryPeak, free_percent: int) -> bool:
 def _list_receivers(plan: Plan) -> set[int]:
     """Return the brokers that get a copy."""
     images = [(topic.before, topic.after) for topic in plan.topics]
-    return {
+    directories = plan.moves.directories if plan.moves else None
+    within = {copy.broker for copy in directories.copies} if directories else set()
+    return within | {
         broker
         for before, after in images
         if before is not None and after is not None

@@ -17,7 +17,13 @@ from pydantic.config import JsonDict  # pydantic resolves annotations
 from reconciler.errors import Location
 from reconciler.model.cluster import Broker
 from reconciler.model.health import HealthCounts
-from reconciler.model.moves import MoveKind, MovePolicy, PlannedBalance, PlannedMoves
+from reconciler.model.moves import (
+    MoveKind,
+    MovePolicy,
+    PlannedBalance,
+    PlannedDirectories,
+    PlannedMoves,
+)
 from reconciler.model.plan import (
     Balance,
     Commit,
@@ -25,6 +31,7 @@ from reconciler.model.plan import (
     LevelResult,
     Plan,
     PlannedTopic,
+    ReplicaDirectory,
     TopicImage,
     Weighed,
 )
@@ -57,7 +64,8 @@ class ImageDocument(Document):
     """One topic before or after: `assignment[p]` lists partition p's brokers, leader first.
 
     After a plan of a cluster whose brokers place replicas, -1 is a replica that they place.
-    `leaders[p]` is the leader of partition p, in a plan that elects leaders only.
+    `leaders[p]` is the leader of partition p, in a plan that elects leaders only. `directories` has
+    the replicas that the plan moves between the log directories of their brokers.
     """
 
     partitions: Annotated[int, Derived(lambda image: len(image.assignment))]
@@ -66,6 +74,7 @@ class ImageDocument(Document):
     ]
     # Without elections the content of a fingerprint is what it was before there were any.
     leaders: Annotated[tuple[int, ...], OMIT_EMPTY] = ()
+    directories: Annotated[tuple[ReplicaDirectory, ...], OMIT_EMPTY] = ()
 
 
 class ChangeDocument(Document):
@@ -208,11 +217,13 @@ class PlannedMovesDocument(Document):
     empty. `made_by` is the command that makes the plan. `min_insync` holds, by topic, the value
     that min.insync.replicas has while replicas are copied. The fingerprint covers `policy`,
     `min_insync`, and which brokers are drained; the other fields change with the sizes of topics.
-    `balance` is there if the plan was made by load.
+    `balance` is there if the plan was made by load, and `directories` if it moves replicas between
+    the log directories of their brokers.
     """
 
     policy: MovePolicyDocument
     balance: Annotated[PlannedBalance | None, OMIT_EMPTY] = None
+    directories: Annotated[PlannedDirectories | None, OMIT_EMPTY] = None
 
 
 @document_of(HealthCounts)

@@ -134,6 +134,7 @@ _LOST: Mapping[str, str] = {
     "topic again, and it is empty",
     Verb.REORDER: "replicas stay where they are: plan --moves plans other rows from the spec",
     Verb.MOVE: "replicas stay where they are: plan --moves plans other rows from the spec",
+    Verb.RELOCATE: "replicas stay in their log directories: rebalance --disks evens these again",
     Verb.ELECT: "elections need no way back: leaders change with every failover",
     "cordon": "brokers stay cordoned: kafka-configs --delete-config cordoned.log.dirs ends that",
 }

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from reconciler.model.cluster import Broker
-from reconciler.model.moves import BrokerBand, LoadBand, LoadKind, PlannedBalance
+from reconciler.model.moves import (
+    BrokerBand,
+    DirectoryBand,
+    LoadBand,
+    LoadKind,
+    PlannedBalance,
+    PlannedDirectories,
+)
 from reconciler.units import AMOUNTS, approximate_size, count
 
 Line = tuple[str, str]
@@ -24,6 +31,37 @@ def say_bands(balance: PlannedBalance, brokers: Iterable[Broker]) -> Iterator[Li
         yield f"by {_name(band)}", " · ".join(_sum_up(band, balance))
         if band.outside:
             yield from _list_bars(band, racks)
+
+
+def say_directories(planned: PlannedDirectories) -> Iterator[Line]:
+    """Say which log directories are outside their bands, and show their bars by broker."""
+    yield "log directories", " · ".join(_sum_up_directories(planned))
+    shown = planned.bands[:SHOWN]
+    for each in shown:
+        yield f"broker {each.broker}", f"{_show(each, LoadKind.DISK)} · {each.path}"
+    if len(planned.bands) > len(shown):
+        yield "", f"{len(planned.bands) - len(shown):,} more"
+
+
+def _sum_up_directories(planned: PlannedDirectories) -> Iterator[str]:
+    yield f"{count(planned.examined, 'broker')} with several"
+    within, emptied = f"{planned.within_percent:g} %", set(planned.emptied)
+    for broker, path in planned.emptied:
+        yield f"{path} of broker {broker} is emptied"
+    outside = [e for e in planned.bands if e.outside and (e.broker, e.path) not in emptied]
+    if outside:
+        are = "is" if len(outside) == 1 else "are"
+        yield f"{len(outside):,} {are} more than {within} off the share"
+    elif not emptied:
+        yield f"each is within {within} of its share"
+        return
+    left = [each for each in planned.bands if not each.low <= each.after <= each.high]
+    if left:
+        named = ", ".join(f"{each.broker}:{each.path}" for each in left[:SHOWN])
+        more = f" and {len(left) - SHOWN:,} more" if len(left) > SHOWN else ""
+        yield f"out of reach for {len(left):,}: {named}{more}"
+    elif outside:
+        yield f"all within {planned.within_percent / 2:g} % afterwards"
 
 
 def _name(band: LoadBand) -> str:
@@ -62,20 +100,18 @@ def _list_bars(band: LoadBand, racks: Mapping[int, str | None]) -> Iterator[Line
         rack = racks.get(each.broker)
         yield (
             f"broker {each.broker}",
-            " ".join(
-                [
-                    _draw(each),
-                    f"{_say(band.by, each.before)} {_say_off(each, each.before)}",
-                    f"→ {_say(band.by, each.after)} {_say_off(each, each.after)}",
-                    *([f"· rack {rack}"] if rack else []),
-                ]
-            ),
+            " ".join([_show(each, band.by), *([f"· rack {rack}"] if rack else [])]),
         )
     if len(band.brokers) > len(shown):
         yield "", f"{count(len(band.brokers) - len(shown), 'more broker')}"
 
 
-def _draw(each: BrokerBand) -> str:
+def _show(each: BrokerBand | DirectoryBand, by: LoadKind) -> str:
+    before = f"{_say(by, each.before)} {_say_off(each, each.before)}".rstrip()
+    return f"{_draw(each)} {before} → {_say(by, each.after)} {_say_off(each, each.after)}".rstrip()
+
+
+def _draw(each: BrokerBand | DirectoryBand) -> str:
     """Draw the load after the plan, the one before, and the share: `███████░░|·····`.
 
     Full: what is there before and after. Light: what goes. Medium: what comes. `|`: the share.
@@ -105,7 +141,7 @@ def _say(by: LoadKind, amount: int) -> str:
     return approximate_size(amount) if by is LoadKind.DISK else AMOUNTS["rate"](amount)
 
 
-def _say_off(each: BrokerBand, amount: int) -> str:
+def _say_off(each: BrokerBand | DirectoryBand, amount: int) -> str:
     if not each.share:
         return ""
     return f"({round(100 * (amount - each.share) / each.share):+d} %)"

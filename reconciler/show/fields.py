@@ -45,6 +45,8 @@ class Kept(NamedTuple):
 
 _KEPT = TypeAdapter(Kept)
 _PARTITIONS, _FACTOR, _TOPIC = "partitions", "replication factor", "topic"
+_MOVED = (Verb.MOVE, Verb.REORDER, Verb.RELOCATE, Verb.ELECT)
+"""Steps that change no field of a spec: their words stand for what they change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def _list_changes(topic: PlannedTopic) -> Iterator[tuple[str, Change]]:
     for field in view_configs(before.config if before else {}, after.config):
         yield field.name, (field.before, field.after)
     for step in steps_of(topic):
-        if step.verb in (Verb.MOVE, Verb.REORDER, Verb.ELECT):
+        if step.verb in _MOVED:
             yield str(step.verb), (None, view_step(step, topic).words)
 
 
@@ -181,7 +183,7 @@ def _say(name: str, change: Change | None) -> str:
     if change is None:
         return "no change"
     before, after = change
-    if before is None and name in (_PARTITIONS, _FACTOR, Verb.MOVE, Verb.REORDER, Verb.ELECT):
+    if before is None and name in (_PARTITIONS, _FACTOR, *_MOVED):
         return after or ""
     return FieldView(name, before, after).words
 

@@ -9,13 +9,13 @@ from reconciler.model.moves import (
     MIN_INSYNC,
     DirectoryPeak,
     Forecast,
-    PlannedBalance,
+    PlannedDirectories,
     PlannedDrain,
     PlannedMoves,
 )
 from reconciler.model.plan import Plan, PlannedTopic
 from reconciler.model.steps import Verb
-from reconciler.show.bands import say_bands
+from reconciler.show.bands import say_bands, say_directories
 from reconciler.show.wording import FieldView, StepView
 from reconciler.units import (
     AMOUNTS,
@@ -39,11 +39,13 @@ def _say(moves: PlannedMoves, plan: Plan) -> Iterator[Line]:
     yield from ((f"drain {each.broker}", _say_drain(each, racks)) for each in moves.drains)
     if moves.balance:
         yield from say_bands(moves.balance, plan.brokers)
+    if moves.directories:
+        yield from say_directories(moves.directories)
     yield "moves", " · ".join(_say_copies(moves, plan))
-    if moves.replicas:
+    if moves.copies_data:
         yield "time", " · ".join(_say_time(moves))
         yield "limits", ", ".join(_say_limits(moves))
-    if forecast and forecast.copied_bytes:
+    if forecast and forecast.copied_bytes and forecast.traffic:
         yield "brokers", " · ".join(_say_brokers(forecast))
     if forecast and (peak := max(forecast.peaks, key=_share, default=None)):
         yield "disks", _say_peak(peak, moves)
@@ -80,6 +82,9 @@ def _say_drain(drain: PlannedDrain, racks: Mapping[int, str | None]) -> str:
 
 
 def _say_copies(moves: PlannedMoves, plan: Plan) -> Iterator[str]:
+    if moves.directories and moves.directories.copies:
+        yield from _say_directory_copies(moves.directories)
+        return
     if not moves.replicas:
         yield "no replica is copied"
         return
@@ -98,7 +103,8 @@ def _say_copies(moves: PlannedMoves, plan: Plan) -> Iterator[str]:
     else:
         yield f"{copied}, {approximate_size(forecast.copied_bytes)}"
     if moves.balance:
-        yield from _say_bound(moves.balance, forecast)
+        if moves.balance.least_bytes is not None and forecast and not forecast.unknown:
+            yield from _say_bound(forecast.copied_bytes, moves.balance.least_bytes)
         return
     least = moves.least_replicas
     yield (
@@ -106,11 +112,18 @@ def _say_copies(moves: PlannedMoves, plan: Plan) -> Iterator[str]:
     )
 
 
-def _say_bound(balance: PlannedBalance, forecast: Forecast | None) -> Iterator[str]:
+def _say_directory_copies(directories: PlannedDirectories) -> Iterator[str]:
+    copies = directories.copies
+    are = "is" if len(copies) == 1 else "are"
+    brokers = count(len({copy.broker for copy in copies}), "broker")
+    copied = sum(copy.size_bytes for copy in copies)
+    what = f"{count(len(copies), 'replica')} {are} copied between log directories of {brokers}"
+    yield f"{what}, {approximate_size(copied)}"
+    yield from _say_bound(copied, directories.least_bytes)
+
+
+def _say_bound(copied: int, least: int) -> Iterator[str]:
     """Say how many bytes any plan with these bands copies, as far as that is proven."""
-    if balance.least_bytes is None or forecast is None or forecast.unknown:
-        return
-    copied, least = forecast.copied_bytes, balance.least_bytes
     if copied <= least:
         yield "the fewest bytes possible (proven)"
     elif least:

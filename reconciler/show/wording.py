@@ -161,6 +161,17 @@ def _list_rows(step: Any, topic: PlannedTopic) -> Iterator[FieldView]:
         yield FieldView(f"partition {number}", _spell_row(before[number]), _spell_row(row))
 
 
+def _list_relocated(step: Any, _: PlannedTopic) -> Iterator[FieldView]:
+    """List the replicas that get another log directory, each from the old one to the new one."""
+    for (number, broker), paths in sorted(step.paths.items()):
+        yield FieldView(f"partition {number} on broker {broker}", *paths)
+
+
+def _say_relocated(paths: Mapping[tuple[int, int], object]) -> str:
+    brokers = count(len({broker for _, broker in paths}), "broker")
+    return f"{count(len(paths), 'replica')} to other log directories of {brokers}"
+
+
 def _spell_row(row: Replicas) -> str:
     return ", ".join(map(str, row))
 
@@ -204,6 +215,12 @@ WORDINGS: Mapping[Verb, Wording] = MappingProxyType(
             Tone.CHANGE,
             lambda step, topic: _say_moved(step.rows, topic),
             list_rows=_list_rows,
+        ),
+        Verb.RELOCATE: Wording(
+            "~",
+            Tone.CHANGE,
+            lambda step, _: _say_relocated(step.paths),
+            list_rows=_list_relocated,
         ),
         Verb.ELECT: Wording(
             "~",

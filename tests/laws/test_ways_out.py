@@ -490,6 +490,7 @@ HAS_NO_EDIT = {
         "drain-incomplete",
         "drain-last-of-rack",
         "drain-unnamed",
+        "directories-left",
         "rebalance-left",
         "rebalance-limited",
         "rebalance-over",

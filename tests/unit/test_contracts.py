@@ -55,7 +55,7 @@ DOORS = {
         trouble""",
     "inventory": "brokers configs description groups inventory topics",
     "kafka": "audit connection grants lock mover moves reader writer",
-    "moves": """asked by_load decisions elections needs plan progress reassignments rebalance
+    "moves": """asked by_load decisions directories elections needs plan progress reassignments rebalance
         running.cancel running.interventions running.run throttles""",
     "placement": """bounds given_rows kafka_placement loads.check loads.problem loads.search
         loads.shares loss measure moving.check moving.moves moving.problem problem strategies

@@ -242,6 +242,7 @@ def test_it_is_validated_done_verified_and_not_repeated(said: dict[str, object])
         "configure",
         "reorder",
         "move",
+        "relocate",
         "elect",
         "shuffle",
         "delete",

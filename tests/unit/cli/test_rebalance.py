@@ -174,3 +174,70 @@ def test_a_plan_that_weighs_by_rates_says_the_time_too(capsys: pytest.CaptureFix
     assert "writes were measured over 10 min [rates-measured]" in capsys.readouterr().out
     assert run(asked) == 0
     assert "rates-measured" not in capsys.readouterr().out
+
+
+class TestDirectories:
+    """A broker with three log directories, the first of which holds nearly everything."""
+
+    @pytest.fixture(autouse=True)
+    def uneven(self) -> None:
+        snapshot = json.loads(Path("s.json").read_text())
+        first = snapshot["brokers"][0]
+        (data,) = first["log_directories"]
+        held = {"t0": {"0": 1000}, "t1": {"0": 1000}, "t2": {"0": 1000}}
+        first["log_directories"] = [
+            {**data, "path": "/a", "stored": held},
+            {**data, "path": "/b", "stored": {"t3": {"0": 10}}},
+            {**data, "path": "/c"},
+        ]
+        Path("s.json").write_text(json.dumps(snapshot))
+
+    def test_a_replica_moves_to_another_directory_of_its_broker(self) -> None:
+        moves = plan("--disks")
+        assert moves["made_by"] == "rebalance --disks --within 10%"
+        assert moves["replicas"] == 0
+        first, second = moves["directories"]["copies"]
+        assert {first["target"], second["target"]} == {"/b", "/c"}
+        assert {key: first[key] for key in ("broker", "source", "size_bytes", "partition")} == {
+            "broker": 1,
+            "source": "/a",
+            "size_bytes": 1000,
+            "partition": 0,
+        }
+        (change, _) = json.loads(Path("plan.json").read_text())["resource_changes"]
+        assert change["steps"] == ["relocate"]
+        assert change["change"]["before"]["directories"] == [
+            {"partition": 0, "broker": 1, "path": "/a"}
+        ]
+
+    @pytest.mark.parametrize("form", ["text", "markdown"])
+    def test_it_is_shown_in_every_form(self, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+        asked = ["rebalance", "--cluster", "prod", "--against", "s.json", "--disks"]
+        assert run([*asked, "--format", form]) == 0
+        out = capsys.readouterr().out.replace("&nbsp;", " ")
+        assert "1 replica to other log directories of 1 broker" in out
+        assert "partition 0 on broker 1" in out
+        assert "2 replicas are copied between log directories of 1 broker, 2.0 KiB" in out
+        assert "1 broker with several" in out
+
+    def test_a_directory_is_emptied(self) -> None:
+        moves = plan("--empty-dir", "1:/b")
+        assert moves["made_by"] == "rebalance --empty-dir 1:/b"
+        (copy,) = moves["directories"]["copies"]
+        assert (copy["topic"], copy["source"], copy["target"]) == ("t3", "/b", "/c")
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (["--empty-dir", "/b"], "'/b' is not a log directory of a broker, such as 7:/var"),
+            (["--empty-dir", "1:b"], "'1:b' is not a log directory of a broker"),
+            (["--disks", "--by", "disk"], "move replicas within their brokers"),
+            (["--empty-dir", "1:/a", "--offline-replicas"], "move replicas within their brokers"),
+            (["--empty-dir", "1:/z"], "broker 1 has no log directory /z; it has /a, /b, /c"),
+        ],
+    )
+    def test_what_cannot_be_asked_for(
+        self, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["rebalance", "--cluster", "prod", "--against", "s.json", *options]) == 64
+        assert said in " ".join(capsys.readouterr().err.split())

@@ -158,6 +158,7 @@ def test_the_summary_counts_topics() -> None:
         "configure": 1,
         "reorder": 0,
         "move": 0,
+        "relocate": 0,
         "elect": 0,
         "delete": 0,
         "refused": 1,
