@@ -23,7 +23,7 @@ from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.second_client import SecondClient, describe_error
 from reconciler.kafka.trace import trace_request
 from reconciler.model.cluster import Place, Replicas, ThrottleList, ThrottleSide
-from reconciler.model.moves import DefaultRate, MovesReading
+from reconciler.model.moves import DIRECTORY_RATE, DefaultRate, MovesReading
 from reconciler.model.outcomes import Answer, AnswerKind
 
 REQUEST_MS = 20_000
@@ -157,6 +157,43 @@ class KafkaMover:
         """Unset both throttle rates of a broker of its own. Only that broker takes the request."""
         values = dict.fromkeys(side.rate_key for side in ThrottleSide)
         return self._alter(_BROKER, {str(broker): values}, broker)[str(broker)]
+
+    def relocate(self, broker: int, paths: Mapping[Place, str]) -> Mapping[Place, Answer]:
+        """Move replicas of a broker between its log directories: AlterReplicaLogDirs (KIP-113).
+
+        Only that broker takes the request. Asked for the directory in which a replica is, it drops
+        the copy that it was making. It answers with codes, and no texts.
+        """
+        from kafka.protocol.admin import AlterReplicaLogDirsRequest as Request
+
+        if not paths:
+            return {}
+        by_path = sorted((path, place) for place, path in paths.items())
+        topic = Request.AlterReplicaLogDir.AlterReplicaLogDirTopic
+        dirs = [
+            Request.AlterReplicaLogDir(
+                path=path,
+                topics=[
+                    topic(name=name, partitions=[number for _, (_, number) in of_topic])
+                    for name, of_topic in groupby(of_path, key=lambda each: each[1][0])
+                ],
+            )
+            for path, of_path in groupby(by_path, key=lambda each: each[0])
+        ]
+        answer = self._send(Request(dirs=dirs), broker)
+        if isinstance(answer, Answer):
+            return dict.fromkeys(paths, answer)
+        told = {
+            (topic.topic_name, each.partition_index): _read_answer(each.error_code, None)
+            for topic in answer.results
+            for each in topic.partitions
+        }
+        return {place: told.get(place, _SILENCE) for place in paths}
+
+    def set_directory_rate(self, bytes_per_s: int | None) -> Answer:
+        """Set the cluster default of the rate between log directories, or unset it."""
+        value = None if bytes_per_s is None else str(bytes_per_s)
+        return self._alter(_BROKER, {_EVERY_BROKER: {DIRECTORY_RATE: value}})[_EVERY_BROKER]
 
     def cordon(self, broker: int) -> Answer:
         """Cordon every log directory of a broker (KIP-1066). Only that broker takes the request."""

@@ -43,7 +43,7 @@ from reconciler.model.cluster import (
     ThrottleRate,
     ThrottleSide,
 )
-from reconciler.model.moves import MovesReading, PartitionState
+from reconciler.model.moves import DIRECTORY_RATE, DirectoryRate, MovesReading, PartitionState
 from reconciler.model.requests import KafkaRequest
 from reconciler.side_by_side import run_side_by_side
 
@@ -133,6 +133,12 @@ class MovesReader:
             ),
             directories=MappingProxyType(found.directories),
             stored=MappingProxyType(found.stored),
+            directory_rates=tuple(
+                sorted(
+                    found.directory_rates.values(),
+                    key=lambda rate: -1 if rate.broker is None else rate.broker,
+                )
+            ),
         )
 
     def read_lists(self, topics: Collection[str]) -> Mapping[int, Collection[ThrottleList]]:
@@ -229,6 +235,7 @@ class _Answers:
     sizes: dict[int, Mapping[tuple[str, int], int]] = field(default_factory=dict)
     stored: dict[int, Mapping[Place, StoredReplica]] = field(default_factory=dict)
     rates: dict[tuple[int | None, ThrottleSide], ThrottleRate] = field(default_factory=dict)
+    directory_rates: dict[int | None, DirectoryRate] = field(default_factory=dict)
     cordoned: set[int] = field(default_factory=set)
     silent: dict[int, str] = field(default_factory=dict)
     rates_refused: int = 0
@@ -249,6 +256,9 @@ class _Answers:
                     source = _SOURCES[each.config_source]
                     rate = ThrottleRate(of, _RATES[each.name], int(each.value), source)
                     self.rates[of, rate.side] = rate
+                elif each.name == DIRECTORY_RATE and each.value and each.config_source in _SOURCES:
+                    source = _SOURCES[each.config_source]
+                    self.directory_rates[of] = DirectoryRate(of, int(each.value), source)
 
     def take_directories(self, broker: int, answer: Any) -> None:
         """Take a broker's directories and replicas."""
@@ -349,7 +359,7 @@ def _send(client: Any, request: Any, broker: int) -> Any:
 
 def _ask_for_rates(broker: int) -> Any:
     """Build the request for the rates of a broker, which only that one knows, and the default."""
-    keys = [*_RATES, CORDONED, "log.dirs", "log.dir"]
+    keys = [*_RATES, DIRECTORY_RATE, CORDONED, "log.dirs", "log.dir"]
     return _ask_for_configs(_BROKER, (_EVERY_BROKER, str(broker)), keys)
 
 

@@ -47,6 +47,12 @@ def meets_row(row: Replicas, planned: Replicas) -> bool:
 Place = tuple[str, int]
 """A partition: its topic and its number."""
 
+ReplicaPlace = tuple[str, int, int]
+"""A replica: its topic, its partition and its broker."""
+
+AnyPlace = Place | ReplicaPlace
+"""What a plan moves: a partition, or a replica between the log directories of its broker."""
+
 SHORT = 10
 """Digits of a commit in text output; GitHub shows the same number."""
 

@@ -358,6 +358,35 @@ def read_default(rates: Iterable[ThrottleRate]) -> DefaultRate | None:
     return DefaultRate(found.get(ThrottleSide.LEADER), found.get(ThrottleSide.FOLLOWER))
 
 
+DIRECTORY_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+"""The broker config that limits what is copied between its log directories."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryRate:
+    """A limit on what a broker copies between its log directories, in bytes per second.
+
+    `broker` is None for the cluster default itself. As with DefaultRate, Kafka does not say who set
+    it, so reconciler marks what it sets: one byte more than a number of KiB. Any other rate is
+    somebody else's, and stays.
+    """
+
+    broker: int | None
+    bytes_per_s: int
+    source: RateSource
+
+    @property
+    def is_of_moves(self) -> bool:
+        """Whether a run of moves has set it, and may remove it."""
+        of_all = self.source is RateSource.CLUSTER_DEFAULT
+        return of_all and self.bytes_per_s == mark_directory_rate(self.bytes_per_s)
+
+
+def mark_directory_rate(bytes_per_s: int) -> int:
+    """Return a rate between log directories with the mark of moves."""
+    return bytes_per_s // 1024 * 1024 + 1
+
+
 def find_unused_lists(
     lists: Iterable[ThrottleList], reassignments: Iterable[Reassignment]
 ) -> tuple[ThrottleList, ...]:
@@ -393,10 +422,10 @@ class MovesReading:
     `partitions` holds all partitions that the account may describe, by topic, and `directories` the
     log directories by broker. `sizes` holds bytes by broker, then topic and partition; a broker
     that did not answer is omitted. `stored` has all replicas of brokers with several log
-    directories. `rates` holds the rates in force on each broker that answered,
-    and the cluster default. `notes` says what could not be read; a warning among them means that
-    moves or throttles may be missing. Units: `seen_at_ms` is milliseconds since 1970, `clock_s`
-    seconds of a clock that never goes back.
+    directories, and `directory_rates` what limits copies between these. `rates` holds the rates in
+    force on each broker that answered, and the cluster default. `notes` says what could not be
+    read; a warning among them means that moves or throttles may be missing. Units: `seen_at_ms` is
+    milliseconds since 1970, `clock_s` seconds of a clock that never goes back.
     """
 
     cluster: str
@@ -416,8 +445,19 @@ class MovesReading:
         default_factory=lambda: MappingProxyType({})
     )
     stored: Stored = field(default_factory=lambda: MappingProxyType({}))
+    directory_rates: tuple[DirectoryRate, ...] = ()
 
     @property
     def default_rate(self) -> DefaultRate | None:
         """The cluster default of the throttle rates, None if there is none."""
         return read_default(rate for rate in self.rates if rate.broker is None)
+
+    @property
+    def is_relocating(self) -> bool:
+        """Whether a replica moves between log directories, whoever moves it."""
+        return any(each.target for held in self.stored.values() for each in held.values())
+
+    @property
+    def own_directory_rate(self) -> DirectoryRate | None:
+        """The cluster default of the rate between log directories, if it is of moves."""
+        return next((rate for rate in self.directory_rates if rate.is_of_moves), None)

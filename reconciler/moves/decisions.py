@@ -15,7 +15,7 @@ from reconciler.model.cluster import (
     ThrottleRate,
     ThrottleSide,
 )
-from reconciler.model.moves import DefaultRate, MovesReading
+from reconciler.model.moves import DefaultRate, DirectoryRate, MovesReading
 from reconciler.model.throttles import Leftover, find_leftovers
 
 
@@ -82,6 +82,8 @@ class Settlement:
     cluster default of moves. `kept` is left over as well, and reconciler sets no such throttle:
     lists with `*`, and rates of single brokers. `rate_used`: a cluster default of moves limits
     something in flight. `standing` is a cluster default that reconciler did not set.
+    `directory_rate` is that between log directories, if it is of moves; it limits something in
+    flight if any replica `relocates`, and that is waited for.
     """
 
     awaited: tuple[Reassignment, ...]
@@ -90,6 +92,18 @@ class Settlement:
     kept: tuple[Leftover, ...]
     rate_used: bool = False
     standing: DefaultRate | None = None
+    directory_rate: DirectoryRate | None = None
+    relocates: bool = False
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether something is in flight that is waited for."""
+        return bool(self.awaited) or (self.directory_rate is not None and self.relocates)
+
+    @property
+    def removes_directory_rate(self) -> bool:
+        """Whether the rate between log directories can be removed."""
+        return self.directory_rate is not None and not self.relocates
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -128,7 +142,16 @@ def find_settlement(reading: MovesReading) -> Settlement:
         removable.append(Leftover(None, None, rates))
     foreign = tuple(each for each in reading.reassignments if each not in awaited)
     standing = None if is_ours else default
-    return Settlement(awaited, foreign, tuple(removable), tuple(kept), rate_used, standing)
+    return Settlement(
+        awaited,
+        foreign,
+        tuple(removable),
+        tuple(kept),
+        rate_used,
+        standing,
+        reading.own_directory_rate,
+        reading.is_relocating,
+    )
 
 
 @dataclass(frozen=True, slots=True)

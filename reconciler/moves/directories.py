@@ -89,7 +89,8 @@ def plan_directories(
         raise UsageError(f"no live topic of {entry.name} matches --topic {unmatched[0]!r}")
     _check_aim(aim, state)
     state = assume_defaults(entry, state)
-    movable = _Movable(entry, state, topics)
+    moving = frozenset((each.topic, each.partition) for each in state.reassignments)
+    movable = _Movable(entry, state, topics, moving)
     copies: list[DirectoryCopy] = []
     bands: list[DirectoryBand] = []
     refusals: list[Finding] = []
@@ -219,6 +220,7 @@ class _Movable:
     entry: ClusterEntry
     state: ClusterState
     topics: str
+    moving: frozenset[Place]
 
     def refuse(self, place: Place, broker: int, *, leaves: bool) -> str | None:
         """Say why a replica stays: "" if that needs no word, None if it may move.
@@ -233,8 +235,7 @@ class _Movable:
             return ""
         if not leaves and (topic.internal or not self.entry.manages(name)):
             return ""
-        moving = {(each.topic, each.partition) for each in self.state.reassignments}
-        if place in moving or number in topic.reassigning:
+        if place in self.moving or number in topic.reassigning:
             return "being reassigned"
         if broker not in topic.assignment[number]:
             return "of no topic"  # what a move to another broker has left behind

@@ -69,6 +69,28 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
+class DirectoryMove:
+    """A replica that moves between log directories of its broker.
+
+    `bytes_per_s` is None without an earlier reading of it.
+    """
+
+    topic: str
+    partition: int
+    broker: int
+    source: str
+    target: str
+    bytes_done: int
+    bytes_to_do: int
+    bytes_per_s: float | None = None
+
+    @property
+    def percent(self) -> float | None:
+        """The share of bytes done."""
+        return find_percent(self.bytes_done, self.bytes_to_do)
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerProgress:
     """What the moves cost one broker: bytes in as a destination, bytes out as a leader.
 
@@ -87,6 +109,7 @@ class MovesReport:
     """What is in flight, how far it is, and the throttles that nothing uses.
 
     `slowest` is the copy that is behind, those with a cause first; None if all are in sync.
+    `directory_moves` are within brokers; bytes and rates in total do not count them.
     """
 
     reading: MovesReading
@@ -94,6 +117,12 @@ class MovesReport:
     brokers: tuple[BrokerProgress, ...]
     leftovers: tuple[Leftover, ...]
     slowest: tuple[Reassignment, Copy] | None
+    directory_moves: tuple[DirectoryMove, ...] = ()
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether anything is in flight, between brokers or within one."""
+        return bool(self.moves or self.directory_moves)
 
     @property
     def copies(self) -> tuple[Copy, ...]:
@@ -198,7 +227,25 @@ def measure_moves(now: MovesReading, before: MovesReading | None = None) -> Move
     done_before = dict(_list_done(before)) if before else {}
     brokers = tuple(_measure_brokers(now, moves, done, done_before, elapsed_s))
     left_over = find_leftovers(now.rates, now.lists, now.reassignments)
-    return MovesReport(now, moves, brokers, left_over, slowest)
+    within = tuple(_list_directory_moves(now, before, elapsed_s))
+    return MovesReport(now, moves, brokers, left_over, slowest, within)
+
+
+def _list_directory_moves(
+    now: MovesReading, before: MovesReading | None, elapsed_s: float
+) -> Iterator[DirectoryMove]:
+    for broker, held in sorted(now.stored.items()):
+        for (topic, partition), each in sorted(held.items()):
+            if not each.target:
+                continue
+            then = before.stored.get(broker, {}).get((topic, partition)) if before else None
+            rate = None
+            if then and then.target == each.target and then.copied_bytes <= each.copied_bytes:
+                rate = (each.copied_bytes - then.copied_bytes) / elapsed_s
+            done = min(each.copied_bytes, each.size_bytes)
+            yield DirectoryMove(
+                topic, partition, broker, each.path, each.target, done, each.size_bytes, rate
+            )
 
 
 def _size(reading: MovesReading, each: Reassignment, broker: int) -> int | None:

@@ -10,8 +10,16 @@ from pydantic import PlainSerializer
 
 from reconciler.errors import Finding
 from reconciler.model.cluster import Broker, RateSource, ThrottleList, ThrottleRate, ThrottleSide
+from reconciler.model.moves import DirectoryRate
 from reconciler.model.throttles import Leftover
-from reconciler.moves.progress import BrokerProgress, Cause, Copy, Move, MovesReport
+from reconciler.moves.progress import (
+    BrokerProgress,
+    Cause,
+    Copy,
+    DirectoryMove,
+    Move,
+    MovesReport,
+)
 from reconciler.planfile.documents import Derived, Document, Held
 
 FORMAT_VERSION = "1.0"
@@ -77,8 +85,38 @@ class SlowestDocument(Document):
     why: str
 
 
+class DirectoryMoveDocument(Document):
+    """A replica that moves between log directories of its broker, from `source` to `target`."""
+
+    made_of: ClassVar[type | None] = DirectoryMove
+
+    topic: str
+    partition: int
+    broker: int
+    source: str
+    target: str
+    bytes_done: int
+    bytes_to_do: int
+    percent: Rounded
+    bytes_per_s: Rounded
+
+
+class DirectoryRateDocument(Document):
+    """A limit on copies between log directories; `broker` is null for the cluster default itself.
+
+    `is_of_moves`: reconciler has set it.
+    """
+
+    made_of: ClassVar[type | None] = DirectoryRate
+
+    broker: int | None
+    bytes_per_s: int
+    source: RateSource
+    is_of_moves: bool
+
+
 class TotalsDocument(Document):
-    """Totals over all moves. Bytes that are not known count as none."""
+    """Totals over all moves between brokers. Bytes that are not known count as none."""
 
     partitions: Annotated[int, Derived(lambda report: len(report.moves))]
     replicas: Annotated[int, Derived(lambda report: len(report.copies))]
@@ -175,6 +213,7 @@ class MovesDocument(Document):
     seen_at: Annotated[datetime, Derived(_read_time)]
     totals: TotalsDocument
     moves: tuple[MoveDocument, ...]
+    directory_moves: tuple[DirectoryMoveDocument, ...]
     slowest: Annotated[SlowestDocument | None, Derived(_list_slowest)]
     brokers: tuple[TrafficDocument, ...]
     rates: Annotated[
@@ -183,5 +222,6 @@ class MovesDocument(Document):
     lists: Annotated[
         tuple[ListDocument, ...], Derived(lambda r: list_lists(r.reading.lists, r.leftovers))
     ]
+    directory_rates: Annotated[tuple[DirectoryRateDocument, ...], Held("reading.directory_rates")]
     left_over: Annotated[tuple[LeftoverDocument, ...], Held("leftovers")]
     notes: Annotated[tuple[Finding, ...], Held("reading.notes")]

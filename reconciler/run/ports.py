@@ -116,6 +116,17 @@ class ClusterMover(Protocol):
         """Set configs of topics; None unsets one. Others stay (IncrementalAlterConfigs)."""
         ...
 
+    def relocate(self, broker: int, paths: Mapping[Place, str]) -> Mapping[Place, Answer]:
+        """Move replicas of a living broker to log directories of its own (AlterReplicaLogDirs).
+
+        One that is there drops the copy that it was making elsewhere.
+        """
+        ...
+
+    def set_directory_rate(self, bytes_per_s: int | None) -> Answer:
+        """Set the cluster default of the rate between log directories; None unsets it."""
+        ...
+
     def cordon(self, broker: int) -> Answer:
         """Cordon every log directory of a living broker: Kafka places nothing there (KIP-1066)."""
         ...

@@ -33,7 +33,9 @@ def render_moves(
         if report.slowest is not None:
             lines += ["", *_say_slowest(report, paint)]
         lines += ["", *_list_brokers(report)]
-    if report.reading.rates or report.reading.lists:
+    if report.directory_moves:
+        lines += ["", *_list_directory_moves(report, most)]
+    if report.reading.rates or report.reading.lists or report.reading.directory_rates:
         lines += ["", *_list_throttles(report)]
     if report.reading.notes:
         lines += ["", *(f"{note.severity}: {note}" for note in report.reading.notes)]
@@ -86,8 +88,14 @@ def _say_time(reading: MovesReading) -> str:
 
 def _sum_up(report: MovesReport) -> Iterator[str]:
     """Yield what is in flight, then how far it is and when it ends."""
+    if report.directory_moves:
+        replicas = count(len(report.directory_moves), "replica")
+        done = approximate_size(sum(each.bytes_done for each in report.directory_moves))
+        to_do = approximate_size(sum(each.bytes_to_do for each in report.directory_moves))
+        yield f"{replicas} in flight between log directories · {done} of {to_do} done"
     if not report.moves:
-        yield "No partition is being moved."
+        if not report.directory_moves:
+            yield "No partition is being moved."
         return
     topics = len({move.reassignment.topic for move in report.moves})
     in_flight = f"{count(len(report.moves), 'partition')} of {count(topics, 'topic')} in flight"
@@ -120,6 +128,26 @@ def _list_moves(moves: Iterable[Move], most: int | None) -> Iterator[str]:
         yield from (line for _, line in group)
     if len(shown) < len(every):
         yield f"… {count(len(every) - len(shown), 'more partition')}, farther ahead"
+
+
+def _list_directory_moves(report: MovesReport, most: int | None) -> Iterator[str]:
+    """Yield a table of the replicas that move between log directories of their brokers."""
+    every = report.directory_moves
+    shown = sorted(every, key=lambda each: each.percent or 0.0)[:most]
+    shown.sort(key=lambda each: (each.broker, each.topic, each.partition))
+    yield "between log directories"
+    yield from set_columns(
+        [
+            f"  {each.topic} partition {each.partition} on broker {each.broker}",
+            f"{each.source} → {each.target}",
+            f"{approximate_size(each.bytes_done)} of {approximate_size(each.bytes_to_do)}",
+            "" if each.percent is None else f"{int(each.percent)} %",
+            "" if each.bytes_per_s is None else f"{approximate_size(each.bytes_per_s)}/s",
+        ]
+        for each in shown
+    )
+    if len(shown) < len(every):
+        yield f"… {count(len(every) - len(shown), 'more replica')}, farther ahead"
 
 
 def _urgency(move: Move) -> tuple[bool, float]:
@@ -221,6 +249,11 @@ def _list_throttles(report: MovesReport) -> Iterator[str]:
                 shown += f" ({approximate_size(rate.bytes_per_s)}/s)"
             shown += source
             rows.append((_name_entity(None, rate.broker), f"{rate.side} rate", shown))
+    for limit in report.reading.directory_rates:
+        if limit.broker is None or limit.source is not RateSource.CLUSTER_DEFAULT:
+            whose = "" if limit.is_of_moves else ", which reconciler did not set"
+            shown = f"{say_rate(limit.bytes_per_s)} ({approximate_size(limit.bytes_per_s)}/s)"
+            rows.append((_name_entity(None, limit.broker), "log directories rate", shown + whose))
     rows += [(each.topic, f"{each.side} replicas", each.replicas) for each in report.reading.lists]
     yield "throttles"
     names = [name for name, _, _ in rows]

@@ -96,11 +96,11 @@ def slow_down(cluster: Cluster, rate: int) -> None:
 
 
 def read_rate(cluster: Cluster, broker: int) -> str | None:
-    """Return the rate in force on a broker, None if it is Kafka's own default."""
+    """Return the rate that is set for a broker or for all, None if there is none."""
     admin = AdminClient({"bootstrap.servers": cluster.addresses()[broker]})
     resource = ConfigResource(ResourceType.BROKER, str(broker))
-    config = admin.describe_configs([resource])[resource].result(15)[RATE_KEY]
-    return None if config.is_default else config.value
+    config = admin.describe_configs([resource])[resource].result(15).get(RATE_KEY)
+    return None if config is None else config.value
 
 
 def fill(cluster: Cluster, topic: str, sizes: Mapping[int, int]) -> None:

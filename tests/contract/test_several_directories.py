@@ -16,6 +16,7 @@ from reconciler.cli.app import run
 from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.reader import KafkaReader
 from reconciler.model.cluster import ClusterState
+from reconciler.model.outcomes import AnswerKind
 from reconciler.model.steps import CreateTopic
 from reconciler.sandbox.cluster import Cluster, start_cluster
 
@@ -90,6 +91,74 @@ def test_snapshots_and_descriptions_show_what_is_in_each_directory(
     )
     shown = json.loads(capsys.readouterr().out)["about"]["broker"]
     assert shown["directory_bytes"] == add_up(cluster, 1)
+
+
+def test_a_cancelled_move_drops_its_copy(cluster: Cluster) -> None:
+    path = find_paths(cluster, 2)["t", 2]
+    target = next(each for each in list_paths(cluster, 2) if each != path)
+    slow_down(cluster, 50_000)
+    mover = KafkaMover(connect_to(cluster))
+    try:
+        assert mover.relocate(2, {("t", 2): target})["t", 2].kind is AnswerKind.ACCEPTED
+        wait_for(lambda: mover.read([]).stored[2]["t", 2].target == target)
+        assert mover.relocate(2, {("t", 2): path})["t", 2].kind is AnswerKind.ACCEPTED
+        found = mover.read([]).stored[2]["t", 2]
+        assert (found.path, found.target) == (path, "")
+    finally:
+        mover.close()
+        slow_down(cluster, 2**40)
+
+
+def test_what_a_broker_does_not_hold_or_have_is_refused(cluster: Cluster) -> None:
+    path, *_ = list_paths(cluster, 1)
+    mover = KafkaMover(connect_to(cluster))
+    try:
+        answers = mover.relocate(1, {("t", 0): "/no/such", ("none", 0): path})
+    finally:
+        mover.close()
+    assert {place: answer.error for place, answer in answers.items()} == {
+        ("t", 0): "LOG_DIR_NOT_FOUND",
+        ("none", 0): "UNKNOWN_TOPIC_OR_PARTITION",
+    }
+    assert {answer.kind for answer in answers.values()} == {AnswerKind.REFUSED}
+
+
+def test_a_broker_with_a_failed_directory_moves_nothing_between_the_others(
+    cluster: Cluster, estate: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last test: the broker does not recover."""
+    first, second, third = list_paths(cluster, 2)
+    paths = {("t", n): second if n < 3 else third for n in range(4)}
+    put(cluster, 2, paths)
+    Path(third).rename(f"{third}-failed")
+    Path(third).touch()
+    wait_for(lambda: bool(read_for_moves(cluster).failed_directories), 60)
+    mover = KafkaMover(connect_to(cluster))
+    try:
+        answer = mover.relocate(2, {("t", 0): first})["t", 0]
+    finally:
+        mover.close()
+    assert (answer.kind, answer.error) == (AnswerKind.REFUSED, "KAFKA_STORAGE_ERROR")
+    assert find_paths(cluster, 2)["t", 0] == second
+    (estate / "clusters.yaml").write_text(
+        f"version: 1\nclusters: {{lab: {{cluster_id: {cluster.cluster_id}, "
+        f"client: {{bootstrap.servers: '{cluster.bootstrap_servers}'}}, "
+        "moves: {allow: [rebalance], rate: unlimited, keep_free: 0%}}}\n"
+    )
+    asked = ["rebalance", str(estate), "--cluster", "lab"]
+    assert run([*asked, "--disks", "--brokers", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "left as they are (a log directory has failed; see --offline-replicas): broker 2" in out
+    assert run([*asked, "--empty-dir", f"2:{second}"]) == 64
+    assert f"log directory {third} of broker 2 has failed" in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
+def read_for_moves(cluster: Cluster) -> ClusterState:
+    with connect_to(cluster) as connection:
+        reader = KafkaReader(connection)
+        return reader.read_moves(reader.read_cluster(), interval_s=0)
 
 
 def test_a_broker_with_one_directory_is_kept_small(cluster3: Cluster) -> None:

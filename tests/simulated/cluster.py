@@ -25,12 +25,13 @@ from reconciler.model.cluster import (
     RateSource,
     Reassignment,
     Replicas,
+    StoredReplica,
     ThrottleList,
     ThrottleRate,
     ThrottleSide,
     TopicState,
 )
-from reconciler.model.moves import MIN_INSYNC, MovesReading, PartitionState
+from reconciler.model.moves import MIN_INSYNC, DirectoryRate, MovesReading, PartitionState
 from reconciler.model.outcomes import Answer, AnswerKind
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
@@ -40,6 +41,9 @@ NOT_DONE = Answer(AnswerKind.NOT_DONE, "CONNECTION_LOST", "no connection")
 SIDES = tuple(ThrottleSide)
 FAST = 400
 """The bytes per second of a copy that nothing throttles."""
+
+FAST_DISK = 4096
+"""The bytes per second that a broker copies between log directories without a throttle."""
 
 CALL_S = 0.05
 TIMEOUT_S = 20.0
@@ -102,6 +106,11 @@ class SimulatedCluster:
     of their partitions, `sizes` places to bytes.
     """
 
+    directory_rate: int | None = None
+    """The rate between log directories."""
+    most_relocated = 0
+    """The most replicas that a broker has copied between them at one time."""
+
     def __init__(
         self,
         rows: Mapping[str, tuple[Replicas, ...]],
@@ -130,6 +139,7 @@ class SimulatedCluster:
         self.rates: dict[ThrottleSide, int] = {}
         self.own_rates: dict[int, tuple[int, RateSource]] = {}
         self.directories: dict[int, tuple[LogDirectory, ...]] = {}
+        self.stored: dict[int, dict[Place, StoredReplica]] = {}
         self.racks: dict[int, str] = {}
         self.cordoned: set[int] = set()
         self.refused_cordons: set[int] = set()
@@ -195,6 +205,7 @@ class SimulatedCluster:
 
     def _advance(self, seconds: float) -> None:
         self.now_s += seconds
+        self._relocate(seconds)
         busy = self._list_copies()
         takers: dict[int, int] = {}
         senders: dict[int, int] = {}
@@ -219,6 +230,32 @@ class SimulatedCluster:
                 self._publish()
         for topic in self.lowered:
             self._check_writable(topic)
+
+    def _relocate(self, seconds: float) -> None:
+        """Copy between log directories: each broker shares one rate among its copies."""
+        for broker, held in self.stored.items():
+            moving = {place: each for place, each in held.items() if each.target}
+            if not moving or not self.alive[broker]:
+                continue
+            self.most_relocated = max(self.most_relocated, len(moving))
+            limit = FAST_DISK if self.directory_rate is None else self.directory_rate
+            for place, each in moving.items():
+                copied = each.copied_bytes + int(seconds * limit / len(moving))
+                held[place] = each._replace(copied_bytes=copied)
+                if copied >= each.size_bytes:
+                    held[place] = StoredReplica(each.target, each.size_bytes)
+
+    def fail_directory(self, broker: int, path: str) -> None:
+        """Lose a log directory: what was in it, and what was being copied to it."""
+        self.directories[broker] = tuple(
+            LogDirectory(path, None, None, online=False) if each.path == path else each
+            for each in self.directories[broker]
+        )
+        self.stored[broker] = {
+            place: each._replace(target="", copied_bytes=0) if each.target == path else each
+            for place, each in self.stored[broker].items()
+            if each.path != path
+        }
 
     def _list_copies(self) -> list[tuple[str, int, Partition, int]]:
         return [
@@ -444,6 +481,12 @@ class SimulatedCluster:
             lists=tuple(_list_lists(view)),
             partitions=view.partitions,
             directories={b: d for b, d in self.directories.items() if self.alive[b]},
+            stored={b: dict(held) for b, held in self.stored.items() if self.alive[b]},
+            directory_rates=tuple(
+                DirectoryRate(broker, self.directory_rate, RateSource.CLUSTER_DEFAULT)
+                for broker in (None, *self.living)
+                if self.directory_rate is not None
+            ),
         )
 
     def _list_rates(self, shown: Image) -> Iterator[ThrottleRate]:
@@ -532,6 +575,36 @@ class SimulatedCluster:
             for number, each in enumerate(partitions)
             if broker in each.held
         ]
+
+    def relocate(self, broker: int, paths: Mapping[Place, str]) -> Mapping[Place, Answer]:
+        def execute() -> Mapping[Place, Answer]:
+            if not self.alive[broker]:
+                return dict.fromkeys(paths, LOST)
+            failed = [each for each in self.directories[broker] if not each.online]
+            answers = {}
+            for place, path in paths.items():
+                held = self.stored[broker].get(place)
+                if held is None:
+                    answers[place] = UNKNOWN
+                    continue
+                if path == held.path or not failed:
+                    target = "" if path == held.path else path
+                    copied = held.copied_bytes if target == held.target else 0
+                    held = held._replace(target=target, copied_bytes=copied)
+                    self.stored[broker][place] = held
+                    answers[place] = ACCEPTED
+                else:
+                    answers[place] = Answer(AnswerKind.REFUSED, "KAFKA_STORAGE_ERROR", "disk")
+            return answers
+
+        return self._write(execute, list(paths))  # type: ignore[arg-type,return-value]
+
+    def set_directory_rate(self, bytes_per_s: int | None) -> Answer:
+        def execute() -> Mapping[str, Answer]:
+            self.directory_rate = bytes_per_s
+            return {"": ACCEPTED}
+
+        return self._write(execute, [""])[""]
 
     def cordon(self, broker: int) -> Answer:
         def execute() -> Mapping[str, Answer]:

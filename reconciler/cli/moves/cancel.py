@@ -31,7 +31,7 @@ from reconciler.cli.moves.target import (
 from reconciler.cli.plans import read_plan
 from reconciler.cli.terminal import working
 from reconciler.errors import UsageError
-from reconciler.model.cluster import Place
+from reconciler.model.cluster import AnyPlace, Place
 from reconciler.model.identity import name_cluster
 from reconciler.model.moves import MIN_INSYNC, MovesReading
 from reconciler.model.outcomes import Outcome, OutcomeKind
@@ -99,7 +99,7 @@ def command(
             raise UsageError(f"{path} moves no replicas of {name}")
         states = Counter(row.where for row in chosen.listed)
         stand = ", ".join(f"{states[state]} {state}" for state in STATES if states[state])
-        say(f"{name}: {count(states.total(), 'partition')} of the plan: {stand}")
+        say(f"{name}: {count(states.total(), chosen.listed[0].noun)} of the plan: {stand}")
         _show(chosen)
         # A cancel leaves the rate as it is.
         record = begin_control("cancel", reading, find_effect(reading).rate, plan)
@@ -113,11 +113,12 @@ def command(
 
         def ask() -> Ending:
             moved = {row.place[0] for row in chosen.chosen}
+            moved |= {each.place[0] for each in chosen.relocating}
             if not (moved or chosen.lowered):
                 say("Nothing to cancel.")
                 return Ending(Ended.UNFINISHED if chosen.kept else Ended.NOTHING_TO_DO)
             control.check_rights({*moved, *chosen.lowered})
-            taken_back = len(chosen.flying) + len(chosen.turned)
+            taken_back = len(chosen.flying) + len(chosen.turned) + len(chosen.relocating)
             question = f"Take back {count(taken_back, 'move')} on {name}?"
             if not taken_back:
                 question = f"Restore what an earlier cancel has left on {name}?"
@@ -140,6 +141,9 @@ def _show(cancel: Cancel) -> None:
         say("To be cancelled:")
         rows = [f"{name_place(row.place)}: back to {_list(row.before)}" for row in cancel.flying]
         say_each(rows, "partition")
+    if cancel.relocating:
+        say("To be cancelled, so that it stays in its log directory:")
+        say_each([f"{name_place(e.key)}: {e.source}" for e in cancel.relocating], "replica")
     if cancel.kept:
         say("Not cancelled, because that would lose data:")
         say_each([f"{name_place(place)}: {why}" for place, why in cancel.kept.items()], "partition")
@@ -159,6 +163,7 @@ def _end(done: Cancelled, kept: Mapping[Place, str]) -> Ending:
     from reconciler.run.ending import Ended, Ending
 
     failed = OutcomeKind.UNKNOWN if done.unknown else OutcomeKind.FAILED
+    found: list[tuple[AnyPlace, OutcomeKind, str]]
     found = [(place, OutcomeKind.DONE, "taken back") for place in done.cancelled]
     found += [(place, OutcomeKind.DONE, "ended before") for place in done.ended]
     found += [(place, failed, why) for place, why in done.failed.items()]
@@ -166,8 +171,9 @@ def _end(done: Cancelled, kept: Mapping[Place, str]) -> Ending:
     other_leader = "not led by its preferred leader"
     found += [(place, OutcomeKind.WAITING, other_leader) for place in done.led_by_others]
     by_topic: dict[str, list[tuple[OutcomeKind, str]]] = defaultdict(list)
-    for (topic, number), kind, what in found:
-        by_topic[topic].append((kind, f"partition {number}: {what}"))
+    for key, kind, what in found:
+        named = name_place(key).removeprefix(f"{key[0]} ")
+        by_topic[key[0]].append((kind, f"{named}: {what}"))
     for topic in done.lowered:
         by_topic[topic].append((OutcomeKind.WAITING, f"{MIN_INSYNC} is that of the moves"))
     outcomes = tuple(
@@ -195,7 +201,10 @@ def _list(replicas: Sequence[int]) -> str:
 
 def _report(done: Cancelled, here: str) -> None:
     if done.cancelled or done.ended or done.failed:
-        say(f"{count(len(done.cancelled), 'move')} taken back, with the former order of replicas.")
+        said = f"{count(len(done.cancelled), 'move')} taken back"
+        within = [place for place in done.cancelled if name_place(place).count(" on broker ")]
+        order = "in the former log directories" if within else "with the former order of replicas"
+        say(f"{said}, {order}.")
     elif not done.lowered:
         say("min.insync.replicas is as before the moves.")
     if done.ended:

@@ -105,7 +105,7 @@ def command(
             return _end(settled)
 
         def ask() -> Ending:
-            if not (found.awaited or found.removable):
+            if not (found.awaited or found.removable or found.directory_rate):
                 say("Nothing to settle.")
                 is_left = found.kept or found.rate_used
                 return Ending(Ended.UNFINISHED if is_left else Ended.NOTHING_TO_DO)
@@ -162,8 +162,12 @@ def _show(reading: MovesReading, found: Settlement, here: str) -> None:
     if found.foreign:
         say(f"{count(len(found.foreign), 'partition')} in flight of others, not waited for:")
         say_each(name_moves(found.foreign), "partition")
+    if found.is_awaited and found.relocates:
+        say("Replicas in flight between log directories, waited for.")
     rate = find_effect(reading).rate
     throttles = [f"cluster default: {say_rate(rate)}"] if rate is not None else []
+    if (limit := found.directory_rate) is not None:
+        throttles.append(f"between log directories: {say_rate(limit.bytes_per_s)}")
     throttles += [f"{each.topic}: {each.side} replicas {each.replicas}" for each in reading.lists]
     if throttles:
         say("Throttles:")
@@ -184,14 +188,17 @@ def _report(settled: Settled, here: str) -> None:
         say("Removed:")
         say_each(removed, "throttle")
     left = settled.left
-    if left.awaited:
-        say(f"{count(len(left.awaited), 'partition')} still in flight: {settled.stopped}.")
+    if left.is_awaited:
+        flying = count(len(left.awaited), "partition") if left.awaited else "replicas"
+        say(f"{flying} still in flight: {settled.stopped}.")
         say(f"To go on: reconciler moves settle {here}")
     elif left.rate_used:
         say("The cluster default of the throttle rates limits moves of others; it stays.")
-    if left.removable:
+    not_removed = [_name(each) for each in left.removable]
+    not_removed += ["the rate between log directories"] * left.removes_directory_rate
+    if not_removed:
         say("Not removed:")
-        say_each([_name(each) for each in left.removable], "throttle")
+        say_each(not_removed, "throttle")
     if settled.traces:
         say("Not restored:")
         for trace in settled.traces:

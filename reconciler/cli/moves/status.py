@@ -73,7 +73,8 @@ def command(
             for report in reports:
                 _print_next(report, form, screen)
                 last = report
-    if last.moves or last.leftovers:
+    own = last.reading.own_directory_rate
+    if last.is_moving or last.leftovers or own is not None:
         return IN_FLIGHT
     # What nobody saw may be in flight or left over.
     return int(any(note.severity is Severity.WARNING for note in last.reading.notes))

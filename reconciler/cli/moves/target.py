@@ -15,7 +15,7 @@ from reconciler.cli import options
 from reconciler.cli.journal import Journal
 from reconciler.cli.terminal import ask, find_no_terminal, fold_to_screen, print_error
 from reconciler.errors import AuditError, UsageError
-from reconciler.model.cluster import Place, Reassignment
+from reconciler.model.cluster import AnyPlace, Reassignment
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -89,9 +89,10 @@ def say_each(lines: Sequence[str], noun: str) -> None:
         say(f"  … {count(len(lines) - MOST_SHOWN, f'more {noun}')}")
 
 
-def name_place(place: Place) -> str:
-    """Name a partition."""
-    return f"{place[0]} partition {place[1]}"
+def name_place(place: AnyPlace) -> str:
+    """Name a partition, or a replica by its broker."""
+    topic, number, *brokers = place
+    return " ".join([f"{topic} partition {number}", *(f"on broker {each}" for each in brokers)])
 
 
 def name_moves(moves: Iterable[Reassignment]) -> list[str]:

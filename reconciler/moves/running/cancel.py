@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
-from reconciler.model.cluster import Place, Replicas
+from reconciler.model.cluster import AnyPlace, Place, ReplicaPlace, Replicas
 from reconciler.model.moves import MovesReading
 from reconciler.model.outcomes import Answer, AnswerKind
 from reconciler.model.plan import Plan
@@ -24,6 +24,8 @@ from reconciler.moves.running.interventions import (
     Leases,
     take_steps,
 )
+from reconciler.moves.running.relocations import Relocation, Relocations
+from reconciler.moves.running.report import Item
 from reconciler.moves.running.rows import SETTLED_S, Row, Rows, RowState, compare_views
 from reconciler.moves.running.throttle import list_entries, read_lists
 from reconciler.moves.running.writes import MOST_ROWS, Writes
@@ -42,16 +44,17 @@ NOT_SENT = Answer(AnswerKind.NOT_DONE)
 class Cancelled:
     """The result of a cancel.
 
-    `ended` are rows that reached their target before the cancel reached them. `failed` holds a
+    Replicas between log directories have their broker as well. `ended` are rows that reached their
+    target before the cancel reached them. `failed` holds a
     reason for each row that is not as before the plan. `led_by_others` are rows that are, without
     their preferred leader. `lowered` are topics whose min.insync.replicas is still that of the
     moves. `run` is the holder of the lock of moves, "" if no run has it. `unknown`: a request got
     no answer, and its effect is not visible.
     """
 
-    cancelled: tuple[Place, ...] = ()
-    ended: tuple[Place, ...] = ()
-    failed: Mapping[Place, str] = field(default_factory=dict)
+    cancelled: tuple[AnyPlace, ...] = ()
+    ended: tuple[AnyPlace, ...] = ()
+    failed: Mapping[AnyPlace, str] = field(default_factory=dict)
     led_by_others: tuple[Place, ...] = ()
     lowered: tuple[str, ...] = ()
     run: str = ""
@@ -92,8 +95,10 @@ class Cancel:
     mover: ClusterMover
     clock: Clock
     rows: Rows = field(init=False)
+    relocations: Relocations = field(init=False)
     reading: MovesReading = field(init=False)
     flying: tuple[Row, ...] = ()
+    relocating: tuple[Relocation, ...] = ()
     kept: Mapping[Place, str] = field(default_factory=dict)
     turned: tuple[Row, ...] = ()
     misled: tuple[Row, ...] = ()
@@ -101,6 +106,7 @@ class Cancel:
     writes: Writes = field(init=False)
     insync: MinInsync = field(init=False)
     sent: dict[Place, _Sent] = field(default_factory=dict)
+    returned: dict[ReplicaPlace, float] = field(default_factory=dict)
     changed_s: float = 0.0
 
     def look(self) -> None:
@@ -108,19 +114,29 @@ class Cancel:
         plan, reader, clock = self.plan, self.reader, self.clock
         topics = {topic.name: topic for topic in plan.topics}
         rows = self.rows = Rows.of_plan(plan)
+        relocations = self.relocations = Relocations.of_plan(plan)
         writes = Writes(
-            topics, rows, reader, self.mover, clock, lambda _: None, Leases(), nullcontext
+            topics,
+            rows,
+            relocations,
+            reader,
+            self.mover,
+            clock,
+            lambda _: None,
+            Leases(),
+            nullcontext,
         )
         self.writes, least, lowered = writes, 1, dict(plan.moves.min_insync if plan.moves else {})
         if plan.moves is not None and lowered:
             _, least = list_required(reader.read_cluster(list(lowered)), plan.moves)
         self.insync = MinInsync(lowered, least, topics, rows, reader, writes)
         self._read(rows)
+        self.relocating = tuple(relocations.list_in(RowState.UNDER_WAY))
         self.lowered = self.insync.list_lowered(self.reading)
         flying = rows.list_in(RowState.UNDER_WAY)
         self.kept = {row.place: why for row in flying if (why := self._explain_keeping(row))}
         self.flying = tuple(row for row in flying if row.place not in self.kept)
-        self.turned = tuple(row for row in self.listed if row.is_turned)
+        self.turned = tuple(r for r in rows if r.is_turned and r.state is not RowState.GONE)
         # A run and a cancel leave the lists: one that names a row shows that it was begun.
         lists = read_lists(self.reading.lists)
         self.misled = tuple(
@@ -131,9 +147,10 @@ class Cancel:
         )
 
     @property
-    def listed(self) -> tuple[Row, ...]:
-        """The rows of topics that are there, and were not created again."""
-        return tuple(r for r in self.rows if r.shown is not None and r.state is not RowState.GONE)
+    def listed(self) -> tuple[Item, ...]:
+        """What the plan moves of topics that are there, and were not created again."""
+        rows = (row for row in self.rows if row.shown is not None)
+        return tuple(i for i in (*rows, *self.relocations) if i.state is not RowState.GONE)
 
     @property
     def chosen(self) -> tuple[Row, ...]:
@@ -156,7 +173,9 @@ class Cancel:
         """Read the cluster, and judge every row; of some, compare the ids of their topics."""
         self.reading = self.mover.read(())
         self.rows.update(self.reading, self.clock.monotonic())
-        self.writes.skip_replaced({row.place[0] for row in rows})
+        self.relocations.update(self.reading, self.clock.monotonic())
+        names = {row.place[0] for row in rows}
+        self.writes.skip_replaced(names | self.relocations.topics)
 
     def _step(self, *, may_restore: bool) -> float | None:
         """Take one step. Returns: the seconds to wait before the next; None if it is over."""
@@ -180,6 +199,7 @@ class Cancel:
         are_led = self.writes.elect(back, back=True)
         are_led &= not any(row.is_misled(back=True) for row in back)
         is_open = any(self._is_open(row, now) for row in self.chosen)
+        is_open |= self._put_back(now)
         if not is_open:
             left: dict[str, str] = {}
             if may_restore:
@@ -192,6 +212,29 @@ class Cancel:
                 return None
         is_late = self.clock.monotonic() - self.changed_s >= SETTLED_S + VISIBLE_S
         return None if is_late else VERIFY_S
+
+    def _put_back(self, now: float) -> bool:
+        """Ask brokers for the directories from before, and then drop the copies that they make.
+
+        A copy that is complete by then is in its place, and would be copied back: it stays.
+        Returns: whether there is something to wait for.
+        """
+        for turned in (False, True):
+            found = [
+                each
+                for each in self.relocating
+                if (each.turned if turned else self._is_relocated(each))
+                and now - self.returned.get(each.key, -REWRITE_S) >= REWRITE_S * (not turned)
+            ]
+            if found:
+                self.writes.relocate(found, back=not turned)
+                self.returned |= dict.fromkeys((each.key for each in found), now)
+                self.changed_s = now
+        return any(each.turned or self._is_relocated(each) for each in self.relocating)
+
+    def _is_relocated(self, each: Relocation) -> bool:
+        """Return whether a replica is being copied to the directory of the plan."""
+        return each.state is RowState.UNDER_WAY and each.idle_s is None
 
     def _send(self, rows: Mapping[Place, Replicas | None]) -> None:
         """Ask for rows, again if an answer was lost and no effect is seen."""
@@ -263,20 +306,28 @@ class Cancel:
         now = self.clock.monotonic()
         back = {row.place: row for row in self.chosen if self._is_back(row, now)}
         ended = {row.place for row in self.chosen if self._has_ended(row, now)}
-        failed = {
+        arrived = {each.key for each in self.relocating if each.state is RowState.DONE}
+        away = {
+            each.key: each.text or f"it is {each.where}"
+            for each in self.relocating
+            if each.key not in arrived and not each.is_back
+        }
+        failed: dict[AnyPlace, str] = {
             row.place: self._explain_failure(row)
             for row in sorted(self.chosen, key=lambda row: row.place)
             if row.place not in back and row.place not in ended
         }
+        failed.update(away.items())
+        put_back = [e.key for e in self.relocating if e.key not in arrived and e.key not in away]
         lost = {place for place, each in self.sent.items() if each.answer.kind is AnswerKind.LOST}
         return Cancelled(
-            tuple(sorted(back)),
-            tuple(sorted(ended)),
+            (*sorted(back), *put_back),
+            (*sorted(ended), *sorted(arrived)),
             failed,
             tuple(p for p, r in sorted(back.items()) if r.shown and r.shown.leader != r.before[0]),
             self.lowered,
             run,
-            not lost.isdisjoint(failed),
+            not lost.isdisjoint(failed) or any(each.in_doubt for each in self.relocating),
         )
 
     def _explain_failure(self, row: Row) -> str:

@@ -13,7 +13,7 @@ from functools import partial
 
 from reconciler.errors import ClusterError, Finding, LockLostError
 from reconciler.model.cluster import RateSource, ThrottleSide
-from reconciler.model.moves import MIN_INSYNC, DefaultRate, MovesReading
+from reconciler.model.moves import DIRECTORY_RATE, MIN_INSYNC, DefaultRate, MovesReading
 from reconciler.model.outcomes import Answer, AnswerKind
 from reconciler.model.throttles import Leftover
 from reconciler.moves.decisions import (
@@ -202,8 +202,8 @@ class Settled:
     def is_settled(self) -> bool:
         """Whether nothing of moves is left on the cluster, as far as it can be seen."""
         left = self.left
-        throttles = left.removable or left.kept or left.rate_used
-        return not (left.awaited or throttles or self.traces or self.stopped)
+        throttles = left.removable or left.kept or left.rate_used or left.directory_rate
+        return not (left.is_awaited or throttles or self.traces or self.stopped)
 
 
 @dataclass(slots=True)
@@ -244,7 +244,7 @@ class Settling:
                 take_steps(partial(self._remove, requests), self.clock)
             requests.check()
             left = find_settlement(self.last)
-            if self.stopped or not left.awaited:
+            if self.stopped or not left.is_awaited:
                 break
         topics = tuple(sorted(self.unset - {each.topic for each in self.last.lists}))
         return Settled(
@@ -254,10 +254,10 @@ class Settling:
     def _await_moves(self, started_s: float) -> float | None:
         """Look at what is in flight. Returns: the seconds to the next look; None if to go on."""
         reading = self.mover.read(())
-        awaited = find_settlement(reading).awaited
-        self.moved |= {each.topic for each in awaited}
+        found = find_settlement(reading)
+        self.moved |= {each.topic for each in found.awaited}
         passed_s = self.clock.monotonic() - started_s
-        if not awaited:
+        if not found.is_awaited:
             return None
         if find_effect(reading).rate == 0:
             self.stopped = "moves are paused: the throttle rate is 0"
@@ -285,7 +285,10 @@ class Settling:
         if found.removes_rate and default is not None and _is_shown_alike(reading, default):
             self.rate_unset = True
             requests.send(RATE, lambda: self.mover.set_rate(None))
+        if found.removes_directory_rate:
+            requests.send(DIRECTORY_RATE, lambda: self.mover.set_directory_rate(None))
         rate_left = self.rate_unset and default is None and not is_rate_gone(reading)
+        rate_left |= found.removes_directory_rate
         if found.removable or passing or rate_left:
             return requests.wait()
         self.traces = tuple(self._find_traces(reading))

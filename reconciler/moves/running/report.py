@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from reconciler.model.cluster import Place
+from reconciler.model.cluster import AnyPlace
 from reconciler.model.outcomes import Outcome, OutcomeKind
 from reconciler.model.plan import Plan
+from reconciler.moves.running.relocations import Relocation, Relocations
 from reconciler.moves.running.rows import ENDED_OTHERWISE, Row, Rows, RowState
 from reconciler.run.events import MovesSummary
 from reconciler.run.ports import ClusterReader
@@ -16,25 +17,30 @@ from reconciler.units import count
 NAMED = 3
 
 
-def count_states(rows: Iterable[Row]) -> Counter[RowState]:
+Item = Row | Relocation
+"""What a run moves: a partition between brokers, or a replica between log directories."""
+
+
+def count_states(rows: Iterable[Item]) -> Counter[RowState]:
     """Count rows by state."""
     return Counter(row.state for row in rows)
 
 
-def describe(rows: Rows) -> str:
+def describe(rows: Rows, relocations: Relocations) -> str:
     """Say how many rows are in which state."""
-    states = count_states(rows)
-    listed = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
-    return f"{count(len(rows.by_place), 'partition')}: {listed}"
+    items: Sequence[Item] = [*rows, *relocations]
+    noun = items[0].noun if items else Row.noun
+    listed = ", ".join(f"{n} {state}" for state, n in sorted(count_states(items).items()))
+    return f"{count(len(items), noun)}: {listed}"
 
 
-def summarise(rows: Rows, reason: str, left: Mapping[str, str]) -> MovesSummary:
-    """Count the partitions by how far they are. `left` is as in `judge_topics`."""
-    states = count_states(rows)
+def summarise(items: Sequence[Item], reason: str, left: Mapping[str, str]) -> MovesSummary:
+    """Count what moves by how far it is. `left` is as in `judge_topics`."""
+    states = count_states(items)
     done = states[RowState.DONE]
     flying = states[RowState.UNDER_WAY] + states[RowState.UNCLEAR]
     otherwise = sum(states[state] for state in ENDED_OTHERWISE)
-    waiting = len(rows.by_place) - done - flying - otherwise
+    waiting = len(items) - done - flying - otherwise
     complete = not flying and not waiting
     texts = tuple(text for _, text in sorted(left.items()))
     return MovesSummary(done, flying, waiting, otherwise, "" if complete else reason, texts)
@@ -59,7 +65,11 @@ def name_behind(done: Sequence[Row], reader: ClusterReader) -> dict[str, str]:
 
 
 def judge_topics(
-    plan: Plan, rows: Rows, reason: str, held_up: Mapping[Place, str], left: Mapping[str, str]
+    plan: Plan,
+    items: Iterable[Item],
+    reason: str,
+    held_up: Mapping[AnyPlace, str],
+    left: Mapping[str, str],
 ) -> tuple[Outcome, ...]:
     """Return the outcomes by name.
 
@@ -78,9 +88,9 @@ def judge_topics(
     | all as planned                                   | done          |
     | all as planned before this run                   | already done  |
     """
-    by_topic: dict[str, list[Row]] = {}
-    for row in rows:
-        by_topic.setdefault(row.place[0], []).append(row)
+    by_topic: dict[str, list[Item]] = {}
+    for item in items:
+        by_topic.setdefault(item.place[0], []).append(item)
     outcomes = [
         _judge(name, found, _name_causes(found, reason, held_up), left.get(name, ""))
         for name, found in by_topic.items()
@@ -93,13 +103,13 @@ def judge_topics(
     return tuple(sorted(outcomes, key=lambda outcome: outcome.topic))
 
 
-def _name_causes(rows: Iterable[Row], reason: str, held_up: Mapping[Place, str]) -> str:
+def _name_causes(rows: Iterable[Item], reason: str, held_up: Mapping[AnyPlace, str]) -> str:
     """Say why rows of a topic are not done: the reason of the run, and what holds them up."""
-    causes = dict.fromkeys(held_up[row.place] for row in rows if row.place in held_up)
+    causes = dict.fromkeys(held_up[row.key] for row in rows if row.key in held_up)
     return "; ".join([*filter(None, [reason]), *[*causes][:NAMED]])
 
 
-def _judge(name: str, rows: Sequence[Row], reason: str, left: str) -> Outcome:
+def _judge(name: str, rows: Sequence[Item], reason: str, left: str) -> Outcome:
     states = Counter(row.state for row in rows)
     done = states[RowState.DONE]
     flying = states[RowState.UNDER_WAY] + states[RowState.UNCLEAR]
@@ -115,7 +125,7 @@ def _judge(name: str, rows: Sequence[Row], reason: str, left: str) -> Outcome:
         )
         if number
     ]
-    said = f"of {count(len(rows), 'partition')}: {', '.join(counted)}" if counted else ""
+    said = f"of {count(len(rows), rows[0].noun)}: {', '.join(counted)}" if counted else ""
     unclean = [
         f"partition {row.place[1]}: broker {row.cut_short} became the leader before its copy was "
         "complete (an unclean election), so records may be lost"
@@ -141,13 +151,13 @@ def _judge(name: str, rows: Sequence[Row], reason: str, left: str) -> Outcome:
     texts = sorted({row.text for row in rows if row.text})
     if all(row.was_done for row in rows):
         return Outcome(name, OutcomeKind.ALREADY_DONE, "; ".join(texts))
-    others = sum(row.shown is not None and row.shown.leader != row.after[0] for row in rows)
+    others = sum(row.shown is not None and row.shown.leader != row.preferred for row in rows)
     unled = [f"{count(others, 'partition')} not led by the preferred leader"] if others else []
     return Outcome(name, OutcomeKind.DONE, "; ".join([*unled, *texts]))
 
 
-def _list_endings(rows: Sequence[Row]) -> list[str]:
+def _list_endings(rows: Sequence[Item]) -> list[str]:
     """Name the partitions that ended otherwise, and why."""
     ended = [row for row in rows if row.state in ENDED_OTHERWISE]
-    listed = [f"partition {row.place[1]}: {row.text}" for row in ended[:NAMED]]
+    listed = [f"{row.name}: {row.text}" for row in ended[:NAMED]]
     return [*listed, f"{len(ended) - NAMED} more"] if len(ended) > NAMED else listed

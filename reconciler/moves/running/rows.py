@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import ClassVar
 
 from reconciler.model.cluster import Place, Reassignment, Replicas, TopicState
 from reconciler.model.moves import MovesReading, PartitionState
@@ -35,6 +36,10 @@ from reconciler.model.steps import steps_of
 
 SETTLED_S = 30.0
 """How long all brokers must agree that a row is not as planned: views lag 8 s under load."""
+
+
+TOO_LATE = "more than is left of --stop-after"
+"""How the reason ends for a row that no wait can help: the time only gets less."""
 
 
 class RowState(StrEnum):
@@ -92,6 +97,22 @@ class Row:
     synced: Replicas = ()
     led_bytes: int | None = None
     cut_short: int | None = None
+    noun: ClassVar[str] = "partition"
+
+    @property
+    def name(self) -> str:
+        """Name it among the partitions of its topic."""
+        return f"partition {self.place[1]}"
+
+    @property
+    def key(self) -> Place:
+        """What it is called among all rows of the plan."""
+        return self.place
+
+    @property
+    def preferred(self) -> int:
+        """The broker that is to lead it."""
+        return self.after[0]
 
     @property
     def adding(self) -> Replicas:

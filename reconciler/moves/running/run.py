@@ -20,17 +20,25 @@ from reconciler.errors import (
     StalePlanError,
     keep_interrupts,
 )
-from reconciler.model.cluster import ClusterState, Place
+from reconciler.model.cluster import AnyPlace, ClusterState, Place
 from reconciler.model.moves import MIN_INSYNC, MovesReading, PlannedMoves
 from reconciler.model.plan import Plan, PlannedTopic
+from reconciler.moves.running.directory_rate import DirectoryThrottle, judge_directory_rates
 from reconciler.moves.running.drains import Drains
 from reconciler.moves.running.gates import INTERRUPTED, Gates
 from reconciler.moves.running.health import Health, list_required
 from reconciler.moves.running.insync import MinInsync
 from reconciler.moves.running.notes import Observe, note
-from reconciler.moves.running.report import describe, judge_topics, name_behind, summarise
+from reconciler.moves.running.relocations import Relocation, Relocations
+from reconciler.moves.running.report import (
+    describe,
+    judge_topics,
+    name_behind,
+    summarise,
+)
 from reconciler.moves.running.rows import Row, Rows, RowState
 from reconciler.moves.running.start import (
+    begin_relocations,
     check_limits,
     check_visible,
     find_moved_racks,
@@ -41,6 +49,7 @@ from reconciler.moves.running.start import (
 from reconciler.moves.running.throttle import Throttles
 from reconciler.moves.running.watch import WATCH_S, Standstill, Watch
 from reconciler.moves.running.window import (
+    BLOCKED_S,
     Blocked,
     Limits,
     Window,
@@ -108,12 +117,16 @@ def run_moves(  # noqa: PLR0913 - what a run may use and do is handed to it
     if moved := list(find_other_cluster(plan, state)):
         raise StalePlanError(moved)
 
-    rows = Rows.of_plan(plan)
+    rows, relocations = Rows.of_plan(plan), Relocations.of_plan(plan)
     by_name = {topic.name: topic for topic in plan.topics}
-    topics = {name: by_name[name] for name, _ in rows.by_place}
+    names = [*(name for name, _ in rows.by_place), *sorted(relocations.topics)]
+    topics = {name: by_name[name] for name in names}
     min_insync, least = list_required(state, moves)
     drained = frozenset(drain.broker for drain in moves.drains)
-    writes = Writes(topics, rows, reader, mover, clock, observe, lease or Unlocked(), writing)
+    writes = Writes(
+        topics, rows, relocations, reader, mover, clock, observe, lease or Unlocked(), writing
+    )
+    policy = moves.policy
     run = _Run(
         plan,
         moves,
@@ -125,14 +138,14 @@ def run_moves(  # noqa: PLR0913 - what a run may use and do is handed to it
         deadline_s,
         closes_s,
         rows,
+        relocations,
         writes,
         Drains(moves.drains, mover, writes, observe),
-        Throttles(
-            moves.policy.rate_bytes_per_s, rows, mover, writes, observe, moves.policy.unthrottled
-        ),
+        Throttles(policy.rate_bytes_per_s, rows, mover, writes, observe, policy.unthrottled),
+        DirectoryThrottle(None if policy.unthrottled else policy.rate_bytes_per_s, mover, writes),
         MinInsync(moves.min_insync, least, topics, rows, reader, writes),
         Gates(rows, Health(min_insync, least, drained), observe),
-        Watch(rows, moves.forecast, observe),
+        Watch(rows, relocations, moves.forecast, observe),
         Blocked(rows, observe),
     )
     run.begin(state)
@@ -170,9 +183,11 @@ class _Run:
     deadline_s: float | None
     closes_s: float | None
     rows: Rows
+    relocations: Relocations
     writes: Writes
     drains: Drains
     throttles: Throttles
+    shelf_throttle: DirectoryThrottle
     insync: MinInsync
     gates: Gates
     watch: Watch
@@ -201,7 +216,8 @@ class _Run:
         if not self.throttles.take_over(reading):
             check_limits(self.rows, self.plan, self.moves, self.throttles, reading)
             self.throttles.is_begun = True
-        note(self.observe, MovesNote.STARTED, describe(self.rows))
+        begin_relocations(self.relocations, self.moves, reading)
+        note(self.observe, MovesNote.STARTED, describe(self.rows, self.relocations))
 
     # -- the loop ---------------------------------------------------------------------------------
 
@@ -246,6 +262,7 @@ class _Run:
         | the cordon of a broker that is drained                      | set, and read back        |
         | a rate, lists and min.insync.replicas for what shall begin  | set, and read back        |
         | rows that have room                                         | sent, 500 per request     |
+        | replicas that have room in another log directory            | sent to their brokers     |
         | nothing can begin, nothing in flight is worth a wait        | unthrottled, then elected |
         """
         reading = self._read()
@@ -259,11 +276,17 @@ class _Run:
         throttles = [
             *slowed,
             *find_overriding(reading, self.moves, busy, self.throttles.allowed),
+            *judge_directory_rates(
+                reading,
+                self.moves,
+                {each.broker for each in self.relocations.list_in(RowState.NOT_BEGUN)},
+            ),
         ]
         self.gates.check(reading, now, rate=rate, throttles=throttles, interrupted=self.interrupted)
         ends = self.interrupted or self._is_late() or self._is_closed()
         may_begin = ends or self.drains.cordon(reading, now)
         chosen = self._choose(reading) if may_begin else []
+        relocating = self._choose_relocations(reading) if may_begin else []
         self.watch.look(
             reading,
             self.last_reading,
@@ -274,18 +297,25 @@ class _Run:
         if not may_begin:
             self._note_unready("a broker does not show its cordon", now)
             return VERIFY_S
-        if self._is_over(chosen):
+        if self._is_over([*chosen, *relocating]):
             return self._end(reading)
         self.ending_since_s = None
         if slowed and not chosen and not self._list_moving():
             self.throttles.lift(reading)
         self._keep_throttled(reading, chosen)
         unready = self._name_unready(reading, chosen)
+        if relocating or self.relocations.list_in(RowState.UNDER_WAY):
+            self.shelf_throttle.keep(reading)
+        if relocating and not unready:
+            brokers = {each.broker for each in relocating}
+            unready = self.shelf_throttle.name_unready(reading, brokers)
         self._note_unready(unready, now)
         if chosen and not unready:
             self.writes.send(chosen)
+        if relocating and not unready:
+            self.writes.relocate(relocating)
         self.writes.elect([row for row in self.rows.list_in(RowState.DONE) if row.is_reorder])
-        unsettled = bool(chosen) or bool(self.rows.list_in(RowState.UNCLEAR))
+        unsettled = bool(chosen or relocating) or bool(self.rows.list_in(RowState.UNCLEAR))
         return VERIFY_S if unsettled else WATCH_S
 
     def _explain(self, *, copies_nothing: bool) -> Standstill:
@@ -295,7 +325,7 @@ class _Run:
             reasons.append(self.unready)
         begins_nothing = bool(reasons)
         held_up = self.blocked.held_up
-        reasons += explain(held_up)
+        reasons += explain([*held_up.values(), *self.relocations.held_up.values()])
         if self.ending_since_s is not None:
             reasons += sorted(set(self.left.values()))
         return Standstill("; ".join(reasons), begins_nothing, copies_nothing, frozenset(held_up))
@@ -318,6 +348,8 @@ class _Run:
         now = self.clock.monotonic()
         self.last_reading, self.reading = self.reading, reading
         self.rows.update(reading, now)
+        for each in self.relocations.update(reading, now):
+            note(self.observe, MovesNote.SKIPPED, each.text, each)
         names = {row.place[0] for row in self.rows.list_in(RowState.UNCLEAR)}
         if names := names - self.writes.skip_replaced(names):
             self.rows.resolve(self.reader.read_views(names), now)
@@ -348,6 +380,16 @@ class _Run:
         self.prepared = frozenset(row.place for row in chosen)
         self.blocked.update(blocked, stuck, self.clock.monotonic())
         return [] if self.interrupted else [*doubtful, *chosen]
+
+    def _choose_relocations(self, reading: MovesReading) -> list[Relocation]:
+        """Choose the replicas that begin now to move between log directories."""
+        now = self.clock.monotonic()
+        left_s = None if self.deadline_s is None else self.deadline_s - now
+        brokers = {each.broker for each in self.relocations}
+        rate = self.shelf_throttle.find_limit(reading, brokers)
+        chosen = self.relocations.choose(reading, now, rate=rate, left_s=left_s)
+        is_over = self.interrupted or self._is_closed() or (left_s is not None and left_s <= 0)
+        return [] if self.gates.reasons or is_over else chosen
 
     def _list_moving(self) -> list[Row]:
         """List the rows whose throttles stay: in flight, perhaps just ended, or begun later."""
@@ -380,25 +422,33 @@ class _Run:
 
     # -- the end ----------------------------------------------------------------------------------
 
-    def _is_over(self, chosen: Collection[Row]) -> bool:
+    def _is_over(self, chosen: Collection[Row | Relocation]) -> bool:
         """Return whether nothing can begin, and nothing that is in flight is worth waiting for."""
         now = self.clock.monotonic()
         if self._is_late():
             return True
         if self.rows.list_in(RowState.UNCLEAR):
             return False
-        doubtful = [row for row in self.rows if row.in_doubt]
+        doubtful = [row for row in (*self.rows, *self.relocations) if row.in_doubt]
         flying = self.rows.list_in(RowState.UNDER_WAY)
+        relocated = self.relocations.list_in(RowState.UNDER_WAY)
         if self.interrupted or self._is_closed():
-            return not flying and all(now - row.asked_s >= DOUBT_S for row in doubtful)
+            nothing_flies = not flying and not relocated
+            return nothing_flies and all(now - row.asked_s >= DOUBT_S for row in doubtful)
         waiting = self.rows.list_in(RowState.NOT_BEGUN, RowState.FOREIGN)
-        if not flying and not waiting:
+        later = self.relocations.list_in(RowState.NOT_BEGUN, RowState.FOREIGN)
+        if not (flying or waiting or relocated or later):
             return True
-        if chosen or any(row.state is RowState.FOREIGN for row in waiting):
+        foreign = (
+            *self.rows.list_in(RowState.FOREIGN),
+            *self.relocations.list_in(RowState.FOREIGN),
+        )
+        if chosen or foreign:
             return False
-        if waiting and self.gates.reasons:  # a pause may end
+        if (waiting or later) and self.gates.reasons:  # a pause may end
             return False
-        return self.blocked.are_hopeless(waiting, flying, now)
+        hopeless = self.relocations.are_hopeless(now, BLOCKED_S)
+        return hopeless and self.blocked.are_hopeless(waiting, flying, now)
 
     def _end(self, reading: MovesReading) -> float | None:
         """Take back what the run has set, as far as nothing in flight needs it.
@@ -413,6 +463,8 @@ class _Run:
         moving = self._list_moving()
         self.insync.restore(moving, reading, self.left)
         is_clear = self.throttles.remove_rate(moving, reading, self.left)
+        if self.relocations.by_key:
+            is_clear &= self.shelf_throttle.remove(reading, self.left)
         if is_clear or moving:
             self.throttles.remove_lists(moving, reading, self.left)
         done = self.rows.list_in(RowState.DONE)
@@ -435,9 +487,10 @@ class _Run:
     def _is_closed(self) -> bool:
         return self.closes_s is not None and self.clock.monotonic() >= self.closes_s
 
-    def _list_held_up(self) -> dict[Place, str]:
+    def _list_held_up(self) -> dict[AnyPlace, str]:
         """Say why rows do not begin or go on as of the last reading, by place."""
-        held_up: dict[Place, str] = {}
+        held_up: dict[AnyPlace, str] = dict(self.relocations.held_up.items())
+        held_up |= {each.key: each.text for each in self.relocations.list_in(RowState.FOREIGN)}
         for row in self.rows:
             why = ""
             if row.state is RowState.NOT_BEGUN:
@@ -450,7 +503,8 @@ class _Run:
             if why:
                 held_up[row.place] = why
         if self.reading is not None:
-            held_up |= find_stuck(self.rows.list_in(RowState.UNDER_WAY), self.reading)
+            stuck = find_stuck(self.rows.list_in(RowState.UNDER_WAY), self.reading)
+            held_up.update(stuck.items())
         return held_up
 
     def interrupt(self) -> None:
@@ -469,17 +523,18 @@ class _Run:
             reasons.insert(0, INTERRUPTED)
         if self._is_late():
             reasons.append("--stop-after is over")
-        if self._is_closed() and self.rows.list_in(RowState.NOT_BEGUN):
+        items = [*self.rows, *self.relocations]
+        if self._is_closed() and any(item.state is RowState.NOT_BEGUN for item in items):
             reasons.append(CLOSED)
         if self.cause is not None:
             reasons.append(f"stopped, since {self.cause.findings[0].what}")
-        if self.unready and self.prepared:
+        if self.unready and (self.prepared or self.relocations.by_key):
             reasons.append(self.unready)
         held_up = self._list_held_up()
-        outcomes = judge_topics(self.plan, self.rows, "; ".join(reasons), held_up, self.left)
-        reason = "; ".join([*reasons, *explain(held_up)])
+        outcomes = judge_topics(self.plan, items, "; ".join(reasons), held_up, self.left)
+        reason = "; ".join([*reasons, *explain(held_up.values())])
         uncordoned = self.drains.name_uncordoned(self.reading) if self.reading else {}
-        summary = summarise(self.rows, reason, {**self.left, **uncordoned})
+        summary = summarise(items, reason, {**self.left, **uncordoned})
         cordoned = self.drains.list_cordoned(self.reading) if self.reading else ()
         emptied = tuple(sorted(self.drains.empty))
         summary = replace(summary, cordoned=tuple(cordoned), emptied=emptied)

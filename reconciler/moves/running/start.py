@@ -11,7 +11,9 @@ from reconciler.model.cluster import Broker, Place, RateSource, ThrottleSide
 from reconciler.model.moves import MovesReading, PlannedMoves
 from reconciler.model.plan import Plan
 from reconciler.moves.guards import least_rate, name_rate, refuse_default
+from reconciler.moves.running.directory_rate import judge_directory_rates
 from reconciler.moves.running.notes import Observe, skip
+from reconciler.moves.running.relocations import Relocations
 from reconciler.moves.running.rows import Row, Rows, RowState
 from reconciler.moves.running.throttle import EVERY, Throttles, read_lists
 from reconciler.moves.running.window import find_size
@@ -124,6 +126,34 @@ def check_limits(
         moved.append(Finding("plan-stale", what, "plan again"))
     if moved:
         raise StalePlanError(moved)
+
+
+def begin_relocations(relocations: Relocations, moves: PlannedMoves, reading: MovesReading) -> None:
+    """Note which replicas are in their new log directories, and check the others at the start.
+
+    Once any has begun, the plan is: what differs by then is skipped.
+    Errors: StalePlanError with everything that differs.
+    """
+    for each in relocations:
+        each.was_done = each.state is RowState.DONE
+    waiting = relocations.list_in(RowState.NOT_BEGUN)
+    brokers = {each.broker for each in waiting}
+    found = list(judge_directory_rates(reading, moves, brokers))
+    if not relocations.list_in(RowState.UNDER_WAY, RowState.DONE):
+        for each in relocations.list_in(RowState.ELSEWHERE, RowState.GONE, RowState.REFUSED):
+            what = f"{each.place[0]} {each.name}: {each.text}"
+            found.append(Finding("plan-stale", what, "plan again"))
+        directories = moves.directories
+        then = sum(copy.size_bytes for copy in directories.copies) if directories else 0
+        now = sum(each.size for each in waiting)
+        if now > GROWTH * then and now > then + GROWTH_SLACK:
+            what = (
+                f"the replicas to copy have {approximate_size(now)}, more than {GROWTH} times the "
+                f"{approximate_size(then)} of the plan"
+            )
+            found.append(Finding("plan-stale", what, "plan again"))
+    if found:
+        raise StalePlanError(found)
 
 
 def _refuse_left_rate(reading: MovesReading, moves: PlannedMoves) -> Iterator[Finding]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from reconciler.model.cluster import Place
+from reconciler.model.cluster import Place, ReplicaPlace
 from reconciler.model.moves import Forecast, MovesReading
 from reconciler.moves.progress import measure_moves
 from reconciler.moves.running.notes import Observe, note
+from reconciler.moves.running.relocations import Relocations
 from reconciler.moves.running.report import summarise
 from reconciler.moves.running.rows import ENDED_OTHERWISE, Row, Rows, RowState
 from reconciler.moves.running.window import find_size
@@ -38,16 +39,19 @@ class Watch:
 
     `progress` has the time and the bytes done of the last half minute, `total_bytes` the size by
     partition; writes after its end do not count. `copied` has the bytes of each copy as its broker
-    told them last, and `grown` its last size, since when it has that, and whether that was said.
+    told them last, and `grown` its last size, since when it has that, and whether that was said;
+    `moved` has the same of copies between log directories.
     """
 
     rows: Rows
+    relocations: Relocations
     forecast: Forecast | None
     observe: Observe
     progress: list[tuple[float, int]] = field(default_factory=list)
     total_bytes: dict[Place, int] = field(default_factory=dict)
     copied: dict[tuple[Place, int], int] = field(default_factory=dict)
     grown: dict[tuple[Place, int], tuple[int, float, bool]] = field(default_factory=dict)
+    moved: dict[ReplicaPlace, tuple[int, float, bool]] = field(default_factory=dict)
     watched_s: float | None = None
 
     def look(
@@ -64,7 +68,10 @@ class Watch:
         `last` is the reading before, and `rate` the rate in force, None for no limit.
         """
         done_bytes, left_bytes = self._measure_bytes(reading, stands)
+        relocated, to_relocate, left = self.relocations.measure()
+        done_bytes, left_bytes = done_bytes + relocated, left_bytes + left
         self._name_slow(reading, last, now, paused=stands.copies_nothing)
+        self._name_slow_relocations(now)
         if self.watched_s is not None and now - self.watched_s < WATCH_S:
             return
         self.watched_s = now
@@ -73,8 +80,10 @@ class Watch:
             self.progress.pop(0)
         speed = self.measure_rate()
         to_do = sum(self.total_bytes[r.place] * len(r.adding) for r in self.rows if r.adding)
-        summary = summarise(self.rows, "", {})
-        waits = bool(self.rows.list_in(RowState.NOT_BEGUN, RowState.FOREIGN))
+        to_do += to_relocate
+        summary = summarise([*self.rows, *self.relocations], "", {})
+        waiting = (RowState.NOT_BEGUN, RowState.FOREIGN)
+        waits = bool(self.rows.list_in(*waiting) or self.relocations.list_in(*waiting))
         no_time = stands.copies_nothing or (stands.begins_nothing and waits) or not left_bytes
         self.observe(
             MovesWatched(
@@ -90,6 +99,20 @@ class Watch:
                 stands.reason,
             )
         )
+
+    def _name_slow_relocations(self, now: float) -> None:
+        """Name the copies between log directories that got no byte for SLOW_S, once each."""
+        moved: dict[ReplicaPlace, tuple[int, float, bool]] = {}
+        for each in self.relocations.list_in(RowState.UNDER_WAY):
+            then, since, said = self.moved.get(each.key, (-1, now, False))
+            if each.copied != then:
+                since, said = now, False
+            if now - since >= SLOW_S and not said and each.copied < each.size:
+                said = True
+                text = f"no byte for 60 s to {each.target} of broker {each.broker}"
+                note(self.observe, MovesNote.SLOW, text, each)
+            moved[each.key] = (each.copied, since, said)
+        self.moved = moved
 
     def measure_rate(self) -> int | None:
         """Return the bytes per second that were copied in the last half minute; None for none."""

@@ -15,13 +15,11 @@ from reconciler.model.moves import MIN_INSYNC, Forecast, MovePolicy, MovesReadin
 from reconciler.moves.forecast import measure_fullness
 from reconciler.moves.running.health import Health
 from reconciler.moves.running.notes import Observe, note
-from reconciler.moves.running.rows import Row, Rows
+from reconciler.moves.running.relocations import QUOTA_S
+from reconciler.moves.running.rows import TOO_LATE, Row, Rows
 from reconciler.moves.window import RowMove, Seats, order_moves
 from reconciler.run.events import MovesNote
 from reconciler.units import approximate_duration, approximate_size, count
-
-TOO_LATE = "more than is left of --stop-after"
-"""How the reason ends for a row that no wait can help: the time only gets less."""
 
 NO_LEADER = "the partition has no leader"
 
@@ -31,9 +29,6 @@ MOST_LISTED = 32_767
 NAMED = 3
 
 BLOCKED_S = 60.0
-
-QUOTA_S = 10.0
-"""The quota remembers 10 s of earlier traffic, so a copy may begin this much later."""
 
 
 def find_size(row: Row, reading: MovesReading, forecast: Forecast | None) -> int:
@@ -245,9 +240,9 @@ def find_stuck(flying: Iterable[Row], reading: MovesReading) -> dict[Place, str]
     return stuck
 
 
-def explain(held_up: Mapping[Place, str]) -> list[str]:
-    """Say what holds rows up, with the number of partitions of each cause: the most first."""
-    causes = Counter(held_up.values())
+def explain(held_up: Iterable[str]) -> list[str]:
+    """Say what holds partitions up, with the number of these by cause: the most first."""
+    causes = Counter(held_up)
     said = [
         f"{why}: {count(number, 'partition')} cannot be moved"
         for why, number in sorted(causes.items(), key=lambda item: (-item[1], item[0]))

@@ -10,7 +10,8 @@ from reconciler.model.outcomes import Answer, AnswerKind
 from reconciler.model.plan import PlannedTopic
 from reconciler.model.steps import Verb
 from reconciler.moves.running.notes import Observe, note, skip
-from reconciler.moves.running.rows import Row, Rows, RowState
+from reconciler.moves.running.relocations import Relocation, Relocations, group_by_broker
+from reconciler.moves.running.rows import ENDED_OTHERWISE, Row, Rows, RowState
 from reconciler.run.events import MovesNote, StepAnswered
 from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
 
@@ -43,6 +44,7 @@ class Writes:
 
     topics: Mapping[str, PlannedTopic]
     rows: Rows
+    relocations: Relocations
     reader: ClusterReader
     mover: ClusterMover
     clock: Clock
@@ -86,8 +88,10 @@ class Writes:
                 found.add(name)
                 for row in self.rows.of_topics([name]):
                     row.flight = None
-                    row.end(RowState.GONE, "it was deleted and created again")
-                    note(self.observe, MovesNote.SKIPPED, row.text, row)
+                items: list[Row | Relocation] = [*self.rows.of_topics([name])]
+                for item in [*items, *self.relocations.of_topic(name)]:
+                    item.end(RowState.GONE, "it was deleted and created again")
+                    note(self.observe, MovesNote.SKIPPED, item.text, item)
         self.rows.replaced |= found
         return found
 
@@ -144,6 +148,34 @@ class Writes:
             alike = [row for row in ready if (len(row.before) != len(row.after)) == resizes]
             for first in range(0, len(alike), MOST_ROWS):
                 self._reassign(alike[first : first + MOST_ROWS], resizes=resizes)
+
+    def relocate(self, chosen: Iterable[Relocation], *, back: bool = False) -> None:
+        """Ask brokers to move replicas to the directories of the plan, or with `back` from before.
+
+        Each broker is asked by itself.
+        """
+        chosen = list(chosen)
+        self.skip_replaced({each.place[0] for each in chosen})
+        ready = [each for each in chosen if each.state not in ENDED_OTHERWISE]
+        for broker, group in group_by_broker(ready).items():
+            self.check_right()
+            now = self.clock.monotonic()
+            for each in group:
+                each.in_doubt, each.asked_s = True, now
+            paths = {each.place: each.source if back else each.target for each in group}
+            answers = self.mover.relocate(broker, paths)
+            for each in group:
+                answer = answers[each.place]
+                each.in_doubt = answer.kind is AnswerKind.LOST
+                each.known |= answer.kind is AnswerKind.ACCEPTED
+                total = len(self.relocations.by_key)
+                said = StepAnswered(
+                    Verb.RELOCATE, each.place[0], total, answer.kind, answer.text or answer.error
+                )
+                self.observe(said)
+                if answer.kind is AnswerKind.REFUSED and not back:
+                    text = f"the broker refuses it: {answer.text or answer.error}"
+                    skip(self.observe, each, text, RowState.REFUSED)
 
     def elect(self, rows: Iterable[Row], *, back: bool = False) -> bool:
         """Have preferred leaders lead that can: those of the plan, or with `back` from before it.
