@@ -39,7 +39,7 @@ def watch_moves(connection: Connection, every_s: float) -> Iterator[MovesReport]
         while len(kept) > 1 and now.clock_s - kept[0].clock_s > WINDOW_S:
             kept.pop(0)
         yield measure_moves(now, kept[0] if kept else None)
-        if not now.reassignments:
+        if not (now.reassignments or now.is_relocating):
             return
         kept.append(now)
         time.sleep(every_s)

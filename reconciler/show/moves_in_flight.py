@@ -49,6 +49,9 @@ def render_moves(
             ),
         ]
         lines += [f"  {command}" for command in name_removals(report.leftovers)]
+    if report.reading.own_directory_rate and not report.directory_moves:
+        left = "A throttle rate between log directories is left. To remove it (add --cluster):"
+        lines += ["", paint("yellow", left), "  reconciler moves settle"]
     return "\n".join(lines) + "\n"
 
 

@@ -184,6 +184,7 @@ def _show(reading: MovesReading, found: Settlement, here: str) -> None:
 def _report(settled: Settled, here: str) -> None:
     removed = [f"throttled replicas of {topic}" for topic in settled.topics]
     removed += ["the cluster default of the throttle rates"] * settled.rate_removed
+    removed += ["the throttle rate between log directories"] * settled.directory_rate_removed
     if removed:
         say("Removed:")
         say_each(removed, "throttle")

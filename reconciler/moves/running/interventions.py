@@ -197,6 +197,7 @@ class Settled:
     left: Settlement
     traces: tuple[Unsettled, ...]
     stopped: str = ""
+    directory_rate_removed: bool = False
 
     @property
     def is_settled(self) -> bool:
@@ -228,6 +229,7 @@ class Settling:
     moved: set[str] = field(default_factory=set)
     unset: set[str] = field(default_factory=set)
     rate_unset: bool = False
+    directory_rate_unset: bool = False
     traces: tuple[Unsettled, ...] = ()
     stopped: str = ""
 
@@ -248,7 +250,12 @@ class Settling:
                 break
         topics = tuple(sorted(self.unset - {each.topic for each in self.last.lists}))
         return Settled(
-            topics, self.rate_unset and is_rate_gone(self.last), left, self.traces, self.stopped
+            topics,
+            self.rate_unset and is_rate_gone(self.last),
+            left,
+            self.traces,
+            self.stopped,
+            self.directory_rate_unset and self.last.own_directory_rate is None,
         )
 
     def _await_moves(self, started_s: float) -> float | None:
@@ -286,6 +293,7 @@ class Settling:
             self.rate_unset = True
             requests.send(RATE, lambda: self.mover.set_rate(None))
         if found.removes_directory_rate:
+            self.directory_rate_unset = True
             requests.send(DIRECTORY_RATE, lambda: self.mover.set_directory_rate(None))
         rate_left = self.rate_unset and default is None and not is_rate_gone(reading)
         rate_left |= found.removes_directory_rate

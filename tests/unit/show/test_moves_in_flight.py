@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, ClassVar
 
 import pytest
 from readings import BROKERS, LEADER, MIB, default, listed, move, rate, reading, sizes
 
 from reconciler.errors import Finding, Severity
-from reconciler.model.cluster import Broker
-from reconciler.model.moves import MovesReading
+from reconciler.model.cluster import Broker, RateSource, StoredReplica
+from reconciler.model.moves import DirectoryRate, MovesReading
 from reconciler.moves.progress import measure_moves
 from reconciler.show.moves_in_flight import render_moves, summarise_moves
 from reconciler.styling import Paint, strip_colours
@@ -191,3 +193,48 @@ class TestOneLine:
             "2025-11-23T00:00:00Z · No partition is being moved. · "
             "throttles left over: cluster default, broker 3"
         )
+
+
+class TestDirectories:
+    """Replicas between log directories of broker 1, under a rate of moves."""
+
+    RATE = DirectoryRate(None, 10 * MIB + 1, RateSource.CLUSTER_DEFAULT)
+    STORED: ClassVar[Mapping[Any, StoredReplica]] = {
+        (ORDERS, 0): StoredReplica("/a", 200 * MIB, "/b", 50 * MIB),
+        (ORDERS, 1): StoredReplica("/b", 100 * MIB),
+        (ORDERS, 2): StoredReplica("/a", 0, "/b", 0),
+    }
+
+    def test_they_are_listed_with_both_directories_and_their_progress(self) -> None:
+        now = reading(stored={1: self.STORED}, directory_rates=(self.RATE,))
+        moving = self.STORED[ORDERS, 0]._replace(copied_bytes=40 * MIB)
+        before = {1: {**self.STORED, (ORDERS, 0): moving}}
+        then = replace(now, clock_s=now.clock_s - 10, stored=before)
+        report = measure_moves(now, then)
+        assert report.is_moving
+        _, text = render_moves(report, PLAIN).split("\n\n", 1)
+        assert text == (
+            "2 replicas in flight between log directories · 50.0 MiB of 200.0 MiB done\n"
+            "\n"
+            "between log directories\n"
+            "  orders.events partition 0 on broker 1  /a → /b  50.0 MiB of 200.0 MiB  25 %   "
+            "1.0 MiB/s\n"
+            "  orders.events partition 2 on broker 1  /a → /b  0 B of 0 B             100 %  "
+            "0 B/s\n"
+            "\n"
+            "throttles\n"
+            "  cluster default  log directories rate  10485761 B/s (10.0 MiB/s)\n"
+        )
+        assert "in flight between log directories" in summarise_moves(report)
+
+    def test_a_rate_that_is_left_has_its_way_out(self) -> None:
+        report = measure_moves(reading(directory_rates=(self.RATE,)))
+        text = render_moves(report, PLAIN)
+        assert "No partition is being moved." in text
+        assert text.endswith("is left. To remove it (add --cluster):\n  reconciler moves settle\n")
+
+    def test_a_rate_of_somebody_else_is_named(self) -> None:
+        theirs = replace(self.RATE, bytes_per_s=10 * MIB)
+        text = render_moves(measure_moves(reading(directory_rates=(theirs,))), PLAIN)
+        assert "10485760 B/s (10.0 MiB/s), which reconciler did not set" in text
+        assert "moves settle" not in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +17,7 @@ from reconciler.model.moves import DirectoryCopy, PlannedDirectories
 from reconciler.model.outcomes import OutcomeKind
 from reconciler.model.plan import Plan, PlannedTopic, ReplicaDirectory, TopicImage
 from reconciler.moves.running.cancel import Cancel
-from reconciler.moves.running.interventions import Leases
+from reconciler.moves.running.interventions import Leases, Settled, Settling
 from reconciler.moves.running.run import run_moves
 from reconciler.run.ending import Applied, end_run
 from reconciler.run.events import MovesNote, MovesNoted, MovesWatched
@@ -253,3 +255,44 @@ def test_a_copy_that_is_complete_before_a_cancel_reaches_it_stays() -> None:
     done = made.work(Leases())
     assert (done.cancelled, done.ended) == ((), (("t", 0, 1),))
     assert list_paths(cluster) == ["/b"]
+
+
+def settle(play: Play, **options: Any) -> Settled:
+    @contextmanager
+    def writing() -> Iterator[Any]:
+        with play.cluster.writing():
+            yield play.cluster
+
+    cluster = play.cluster
+    cluster.verb = "settle"
+    named = {"specified": {}, "stop_after_s": None} | options
+    return Settling(
+        cluster, cluster, cluster.clock, lambda _: None, cluster, writing, **named
+    ).work()
+
+
+def test_a_settlement_waits_for_copies_and_removes_their_rate() -> None:
+    play = make()
+    play.cluster.kill_run_at(30)
+    assert play.run() is None
+    settled = settle(play)
+    assert (settled.directory_rate_removed, settled.is_settled) == (True, True)
+    assert play.cluster.directory_rate is None
+    assert sorted(list_paths(play.cluster)) == ["/a", "/a", "/b", "/b"]
+
+
+def test_a_settlement_that_ends_early_leaves_the_rate() -> None:
+    play = make()
+    play.cluster.kill_run_at(30)
+    assert play.run() is None
+    settled = settle(play, stop_after_s=20.0)
+    assert (settled.directory_rate_removed, settled.is_settled) == (False, False)
+    assert settled.stopped == "the time of --stop-after is over"
+    assert play.cluster.directory_rate == RATE + 1
+
+
+def test_a_rate_of_somebody_else_is_not_settled() -> None:
+    play = make()
+    play.cluster.directory_rate = 1000
+    assert settle(play).is_settled
+    assert play.cluster.directory_rate == 1000
