@@ -383,8 +383,8 @@ class DirectoryRate:
 
 
 def mark_directory_rate(bytes_per_s: int) -> int:
-    """Return a rate between log directories with the mark of moves."""
-    return bytes_per_s // 1024 * 1024 + 1
+    """Return a rate between log directories with the mark of moves: 1 KiB per second or more."""
+    return max(bytes_per_s // 1024, 1) * 1024 + 1
 
 
 def find_unused_lists(

@@ -8,7 +8,7 @@ import pytest
 from readings import FOLLOWER, LEADER, default, listed, move, rate, reading
 
 from reconciler.model.cluster import RateSource, ThrottleRate
-from reconciler.model.moves import MovesReading
+from reconciler.model.moves import DirectoryRate, MovesReading, mark_directory_rate
 from reconciler.model.throttles import Leftover, find_leftovers
 from reconciler.moves.throttles import choose_removals, name_removals
 
@@ -145,3 +145,13 @@ def test_what_removes_leftovers() -> None:
         "reconciler moves unthrottle --broker 5 --topic u",
     ]
     assert list(name_removals(())) == []
+
+
+@pytest.mark.parametrize(
+    ("rate", "marked"), [(30 * 2**20, 30 * 2**20 + 1), (10**7, 9765 * 1024 + 1), (5, 1025)]
+)
+def test_a_rate_between_log_directories_is_known_by_its_number(rate: int, marked: int) -> None:
+    assert mark_directory_rate(rate) == marked
+    assert DirectoryRate(None, marked, RateSource.CLUSTER_DEFAULT).is_of_moves
+    assert not DirectoryRate(None, rate, RateSource.CLUSTER_DEFAULT).is_of_moves
+    assert not DirectoryRate(1, marked, RateSource.BROKER).is_of_moves
