@@ -24,6 +24,7 @@ from reconciler.model.requests import KafkaRequest
 from reconciler.model.steps import Verb, steps_of
 from reconciler.moves.directories import plan_directories
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
+from reconciler.policy.policy import Policy, PolicyRule, Subject
 from reconciler.show.moves import say_moves
 from reconciler.spec.entry import ClusterEntry
 
@@ -262,6 +263,20 @@ def test_the_cluster_must_allow_it_and_its_brokers_offer_it() -> None:
         "the brokers of prod do not offer AlterReplicaLogDirs, so replicas cannot be moved between "
         "log directories"
     )
+
+
+def test_a_rule_of_the_team_refuses_a_topic() -> None:
+    rule = PolicyRule(
+        "calm",
+        "!('relocate' in change.actions)",
+        "Ask the platform team.",
+        Location("topics/clusters.yaml", 9),
+        subject=Subject.CHANGE,
+    )
+    made = move(live(UNEVEN), entry=replace(ENTRY, policy=Policy(rules={"calm": rule})))
+    (refused,) = made.topics
+    assert [str(finding.rule) for finding in refused.refusals] == ["policy-rule"]
+    assert (steps_of(refused), directories_of(made).copies) == ((), ())
 
 
 def test_the_plan_says_what_it_costs() -> None:
