@@ -109,13 +109,14 @@ def test_a_run_that_was_killed_is_continued() -> None:
     assert play.cluster.directory_rate is None
 
 
-def test_answers_that_are_lost_are_made_good() -> None:
+@pytest.mark.parametrize("fault", ["lost", "unanswered", "late", "not done"])
+def test_requests_without_an_answer_are_made_good(fault: str) -> None:
     play = make()
-    for call in range(1, 60):
-        play.cluster.faults[call] = "lose" if call % 7 == 0 else play.cluster.faults.get(call, "")
-    play.cluster.faults = {n: fault for n, fault in play.cluster.faults.items() if fault}
+    play.cluster.faults = dict.fromkeys(range(4, 30), fault)
     assert [outcome.kind for outcome in run(play).outcomes] == [OutcomeKind.DONE]
     assert list_paths(play.cluster) == ["/b"] * 4
+    assert play.cluster.most_relocated == 2
+    assert play.cluster.directory_rate is None
 
 
 def test_a_broker_that_dies_ends_the_run_and_keeps_what_it_copied() -> None:
@@ -296,3 +297,47 @@ def test_a_rate_of_somebody_else_is_not_settled() -> None:
     play.cluster.directory_rate = 1000
     assert settle(play).is_settled
     assert play.cluster.directory_rate == 1000
+
+
+def test_an_interrupt_begins_nothing_more_and_waits_for_what_is_in_flight() -> None:
+    play = make()
+    cluster = play.cluster
+    cluster.at(30, lambda: cluster.faults.update({cluster.calls + 1: "interrupt"}))
+    (outcome,) = run(play).outcomes
+    assert outcome.kind is OutcomeKind.WAITING
+    assert "of 4 replicas: 2 done, 2 waiting; interrupted" in outcome.text
+    assert list_paths(cluster).count("/b") == 2
+    assert cluster.directory_rate is None
+
+
+def test_a_pause_keeps_more_from_beginning_until_it_ends() -> None:
+    play = make()
+    cluster = play.cluster
+    cluster.at(30, lambda: cluster.change_rate(0))
+    cluster.at(500, lambda: cluster.change_rate(None))
+    seen: list[int] = []
+    cluster.at(490, lambda: seen.append(list_paths(cluster).count("/b")))
+    assert [outcome.kind for outcome in run(play).outcomes] == [OutcomeKind.DONE]
+    assert seen == [2]
+
+
+def test_a_run_that_loses_its_lock_writes_nothing_more() -> None:
+    play = make()
+    cluster = play.cluster
+
+    def lose() -> None:
+        cluster.holds_lock = False
+
+    cluster.at(30, lose)
+    applied = run(play)
+    assert applied.cause is not None
+    assert list_paths(cluster).count("/b") == 2
+    assert cluster.directory_rate == RATE + 1
+
+
+def test_a_topic_that_was_created_again_is_left() -> None:
+    play = make()
+    play.cluster.at(30, lambda: play.cluster.recreate_topic("t", ((1, 2),) * 4))
+    (outcome,) = run(play).outcomes
+    assert outcome.kind is OutcomeKind.FAILED
+    assert "it was deleted and created again" in outcome.text
