@@ -120,9 +120,8 @@ class Bound:
         self._racks: list[tuple[int, int]] | None = None
         self._rack_lists: tuple[tuple[int, ...], ...] | None = None
 
-    def add(self, demand: Demand, slack: Slack, times: int = 1, *, by_rack: bool = False) -> None:
-        """Add a topic, or `times` topics with the same slack."""
-        weight = demand.weight * times
+    def add(self, demand: Demand, slack: Slack, weight: int, *, by_rack: bool = False) -> None:
+        """Add a topic whose units weigh this, or several that weigh this together."""
         self._sure = [y + weight * n for y, n in zip(self._sure, slack.sure, strict=True)]
         self._room = [y + weight * n for y, n in zip(self._room, slack.room, strict=True)]
         self._units += weight * slack.units
@@ -170,9 +169,11 @@ def cluster_bounds(topics: Iterable[Sample], before: ClusterLoad) -> tuple[int, 
     leaders = Bound(before.leaders, before.scales)
     replicas = Bound(before.replicas, before.scales)
     for demand, counts, times in topics:
-        leaders.add(demand, leader_slack(demand, counts.leaders), times)
+        slack = leader_slack(demand, counts.leaders)
+        leaders.add(demand, slack, demand.leader_weight * times)
         reached = plain_squares(demand.replicas, counts.replicas)
-        replicas.add(demand, replica_slack(demand, reached), times, by_rack=True)
+        slack = replica_slack(demand, reached)
+        replicas.add(demand, slack, demand.weight * times, by_rack=True)
     return leaders.least(), replicas.least()
 
 

@@ -168,7 +168,7 @@ def _recount(group: TopicGroup, rows: Ints, load: ClusterLoad) -> None:
     old = group.leaders
     group.leaders = np.bincount(rows[:, 0], minlength=len(old)).tolist()
     changes = zip(load.leaders, old, group.leaders, strict=True)
-    load.leaders = [y + group.demand.weight * (new - before) for y, before, new in changes]
+    load.leaders = [y + group.demand.leader_weight * (new - before) for y, before, new in changes]
 
 
 def _place_stuck(grouped: Sequence[GroupRows], load: ClusterLoad) -> list[tuple[Demand, Counts]]:

@@ -55,23 +55,30 @@ class Demand:
     """One wish in count space.
 
     `count` is its new partitions, `copies` its new replicas, `weight` what one replica adds to the
-    load of the cluster. `leaders` and `replicas` are what the topic has on each broker.
+    load of the cluster, and `leader_weight` what one leader adds to that of leaders. `leaders` and
+    `replicas` are what the topic has on each broker.
     """
 
     wish: Wish
     count: int
     copies: int
     weight: int
+    leader_weight: int
     leaders: tuple[int, ...]
     replicas: tuple[int, ...]
     rule: RackRule
     ids: tuple[int, ...]
 
     @property
-    def kind(self) -> tuple[int, int, bool, int]:
+    def kind(self) -> tuple[int, int, bool, tuple[int, int]]:
         """What new topics have to share to be exchangeable."""
         wish = self.wish
-        return wish.count, wish.replication, wish.rack_aware, wish.weight
+        return wish.count, wish.replication, wish.rack_aware, self.weights
+
+    @property
+    def weights(self) -> tuple[int, int]:
+        """What one leader weighs, and what one replica does."""
+        return self.leader_weight, self.weight
 
     @cached_property
     def ranks(self) -> tuple[int, ...]:
@@ -124,11 +131,9 @@ class ClusterLoad:
 
     def add(self, demand: Demand, counts: Counts, sign: int = 1) -> None:
         """Add what a topic brings, or take it away again with a sign of -1."""
-        weight = sign * demand.weight
-        self.leaders = [y + weight * n for y, n in zip(self.leaders, counts.leaders, strict=True)]
-        self.replicas = [
-            y + weight * n for y, n in zip(self.replicas, counts.replicas, strict=True)
-        ]
+        lead, hold = sign * demand.leader_weight, sign * demand.weight
+        self.leaders = [y + lead * n for y, n in zip(self.leaders, counts.leaders, strict=True)]
+        self.replicas = [y + hold * n for y, n in zip(self.replicas, counts.replicas, strict=True)]
 
     def copy(self) -> ClusterLoad:
         return ClusterLoad(self.leaders.copy(), self.replicas.copy(), self.scales)
@@ -191,8 +196,9 @@ def list_demands(problem: Problem) -> tuple[list[Demand], ClusterLoad]:
             led, held = count_load([wish.existing])
             leaders, replicas = tuple(led[b] for b in ids), tuple(held[b] for b in ids)
         copies = wish.count * wish.replication
+        weights = wish.weight, wish.leader_weight
         demands.append(
-            Demand(wish, wish.count, copies, wish.weight, leaders, replicas, rules[key], ids)
+            Demand(wish, wish.count, copies, *weights, leaders, replicas, rules[key], ids)
         )
     leaders_now = [problem.leaders.get(b, 0) for b in ids]
     replicas_now = [problem.replicas.get(b, 0) for b in ids]

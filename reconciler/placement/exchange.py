@@ -55,7 +55,8 @@ def level_leaders(demands: Sequence[Demand], placed: list[Counts], load: Cluster
         placed[t] = new
         load.add(demand, new)
 
-    _level_classes(demands, lambda t: leader_gates(demands[t], placed[t]), give, load, "leaders")
+    weights = [demand.leader_weight for demand in demands]
+    _level_classes(weights, lambda t: leader_gates(demands[t], placed[t]), give, load, "leaders")
 
 
 def level_replicas(demands: Sequence[Demand], placed: list[Counts], load: ClusterLoad) -> None:
@@ -72,7 +73,8 @@ def level_replicas(demands: Sequence[Demand], placed: list[Counts], load: Cluste
             raise AssertionError(f"{demand.wish.topic}: a free exchange of replicas cost something")
         load.add(demand, placed[t])
 
-    _level_classes(demands, lambda t: replica_gates(demands[t], placed[t]), give, load, "replicas")
+    weights = [demand.weight for demand in demands]
+    _level_classes(weights, lambda t: replica_gates(demands[t], placed[t]), give, load, "replicas")
 
 
 def leader_gates(demand: Demand, counts: Counts) -> list[Gate]:
@@ -176,7 +178,7 @@ def _hand_over(counts: Sequence[int], steps: Sequence[Step]) -> list[int]:
 
 
 def _level_classes(
-    demands: Sequence[Demand],
+    weights: Sequence[int],
     gates_of: Callable[[int], list[Gate]],
     give: Callable[[int, Sequence[Step]], None],
     load: ClusterLoad,
@@ -187,8 +189,8 @@ def _level_classes(
     A path moves one unit, so its steps must have one weight.
     """
     by_weight = defaultdict[int, list[int]](list)
-    for t, demand in enumerate(demands):
-        by_weight[demand.weight].append(t)
+    for t, weight in enumerate(weights):
+        by_weight[weight].append(t)
     for weight, topics in sorted(by_weight.items(), reverse=True):
         network = _Network(topics, gates_of, len(load.scales))
         while path := network.find_path(getattr(load, side), load.scales, weight):

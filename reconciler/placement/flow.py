@@ -79,16 +79,16 @@ class _Prices:
     def __init__(self, demand: Demand, load: ClusterLoad) -> None:
         self._leaders, self._replicas = demand.leaders, demand.replicas
         self._led, self._held, self._scales = load.leaders, load.replicas, load.scales
-        self._weight = demand.weight
+        self._leader_weight, self._weight = demand.weights
         # Bounds of what all new units together can cost on a level. A level is shifted by the bits
         # of all lower ones, and by two more, because a cycle removes units as well as adding some.
         topic_replicas = demand.copies * 2 * (max(demand.replicas) + demand.count + 1)
-        scaled = 2 * max(load.scales) * demand.weight
-        cluster_leaders = (
-            demand.count * scaled * (max(load.leaders) + demand.weight * (demand.count + 1))
-        )
-        cluster_replicas = (
-            demand.copies * scaled * (max(load.replicas) + demand.weight * (demand.count + 1))
+        cluster_leaders, cluster_replicas = (
+            2 * max(load.scales) * w * units * (max(loads) + w * (demand.count + 1))
+            for w, units, loads in (
+                (demand.leader_weight, demand.count, load.leaders),
+                (demand.weight, demand.copies, load.replicas),
+            )
         )
         self._cl = cluster_replicas.bit_length() + 2
         self._r = self._cl + cluster_leaders.bit_length() + 2
@@ -96,7 +96,7 @@ class _Prices:
 
     def lead(self, b: int, n: int) -> int:
         """Price of the lead that follows `n` new ones on broker b."""
-        w = self._weight
+        w = self._leader_weight
         cluster = self._scales[b] * w * (2 * (self._led[b] + w * n) + w)
         return ((2 * (self._leaders[b] + n) + 1) << self._l) + (cluster << self._cl)
 

@@ -95,7 +95,7 @@ def improve(estate: JointTopics) -> JointTopics:
 
 def has_one_weight(demands: Sequence[Demand]) -> bool:
     """Return whether all topics weigh the same, which is what joint optimality rests on."""
-    return len({demand.weight for demand in demands}) <= 1
+    return len({demand.weights for demand in demands}) <= 1
 
 
 def _place_in_order(
@@ -193,7 +193,7 @@ def _draw_move(estate: JointTopics, numbers: Iterator[int]) -> tuple[Handover, .
     for one in singles:
         onward[one[1]].append(one)
     led, scales = estate.load.leaders, estate.load.scales
-    weight = [demand.weight for demand in estate.demands]
+    weight = [demand.leader_weight for demand in estate.demands]
     for _ in range(_DRAWS if singles else 0):
         t, u, v = one = singles[next(numbers) % len(singles)]
         if scales[v] * (2 * led[v] + weight[t]) == scales[u] * (2 * led[u] - weight[t]):

@@ -28,7 +28,7 @@ def measure_levels(
         held = max(held, _topic_skew(demand.replicas, counts.replicas))
     leaders, replicas = after.price()
     least_leaders, least_replicas = bounds
-    if len({demand.weight for demand, _, _ in topics}) <= 1:
+    if len({demand.weights for demand, _, _ in topics}) <= 1:
         least_leaders = leaders
     if sum(times for _, _, times in topics) <= 1:
         least_replicas = replicas

@@ -22,7 +22,8 @@ class Wish:
 
     `existing` holds the rows that stay as they are; the new ones are appended to them. `weight`
     says how heavily one replica weighs on its broker, next to those of other wishes (megabytes,
-    or kilobytes per second). Topics stay even by count; weights matter to the cluster's levels.
+    or kilobytes per second), and `leader_weight` how heavily one preferred leader does among the
+    leaders. Topics stay even by count; weights matter to the cluster's levels.
     """
 
     topic: str
@@ -31,6 +32,7 @@ class Wish:
     replication: int
     rack_aware: bool = True
     weight: int = 1
+    leader_weight: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,10 @@ class Problem:
     preferred leaders and replicas, wished or not: counts, or sums of weights if the wishes
     carry some. `capacity` says how much a broker can bear next to others (1 if it is not
     named); loads are then levelled in proportion to it, as far as the topics' own evenness lets
-    them be. With equal weights the promises of the optimal strategy hold for any capacities
-    whose ratios are exact in 20 binary digits; with unequal weights the joint levels are best
-    found, with their bounds (dividing weights evenly contains the partition problem).
+    them be. With equal weights, of leaders and of replicas, the promises of the optimal strategy
+    hold for any capacities whose ratios are exact in 20 binary digits; with unequal weights the
+    joint levels are best found, with their bounds (dividing weights evenly contains the partition
+    problem).
     `others` holds the rows of all topics that are not wished: next leaders are counted over the
     whole cluster, each row once, whatever it weighs. `also_alive` holds the living brokers that
     take nothing new. All other brokers of existing rows are dead, and lead nothing.

@@ -132,7 +132,7 @@ class RowSearch:
     def _change_leader(self, p: int, refund: int) -> int:
         """Let a follower of row p lead if that is a tie and gains, and return by how much."""
         t, (leader, *followers) = self._topic[p], self._rows[p]
-        load, weight = self._load, self._demands[t].weight
+        load, weight = self._load, self._demands[t].leader_weight
         for into in followers:
             if not _is_tie(self._led[t], leader, into):
                 continue

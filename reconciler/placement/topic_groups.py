@@ -62,7 +62,7 @@ class TopicGroup:
 
 def group_topics(demands: Sequence[Demand]) -> list[TopicGroup]:
     """Divide new topics into groups, groups and their topics in the order of their names."""
-    alike: dict[tuple[int, int, bool, int], list[Demand]] = defaultdict(list)
+    alike: dict[tuple[int, int, bool, tuple[int, int]], list[Demand]] = defaultdict(list)
     for demand in demands:
         alike[demand.kind].append(demand)
     groups = []
@@ -96,21 +96,22 @@ def total_replicas(groups: Sequence[TopicGroup], load: ClusterLoad) -> None:
 
 def _pour_replicas(group: TopicGroup, load: ClusterLoad) -> None:
     """Set a group's totals anew. Single replicas all lead: the leaders' level decides for them."""
-    topics, weight, alone = group.topics, group.demand.weight, group.demand.wish.replication == 1
+    topics, (lead, hold) = group.topics, group.demand.weights
+    alone = group.demand.wish.replication == 1
     if alone:
-        load.leaders = _shift(load.leaders, group.replicas, -weight)
-    load.replicas = _shift(load.replicas, group.replicas, -weight)
+        load.leaders = _shift(load.leaders, group.replicas, -lead)
+    load.replicas = _shift(load.replicas, group.replicas, -hold)
     sure = [topics * n for n in group.slack.sure]
     # Heights count replicas of this weight, rounded down: exact if all loads are multiples of it.
-    rest = load.leaders if alone else load.replicas
+    rest, weight = (load.leaders, lead) if alone else (load.replicas, hold)
     heights = [y // weight + n for y, n in zip(rest, sure, strict=True)]
     regions = [Region(r.members, topics * r.low, topics * r.high) for r in group.extra_bounds()]
     ranks = list(zip(load.replicas, group.demand.ranks, strict=True))
     basin = Basin(heights, [topics * n for n in group.slack.room], ranks, load.scales)
     group.replicas = _shift(sure, fill(basin, regions, topics * group.slack.units), 1)
-    load.replicas = _shift(load.replicas, group.replicas, weight)
+    load.replicas = _shift(load.replicas, group.replicas, hold)
     if alone:
-        load.leaders = _shift(load.leaders, group.replicas, weight)
+        load.leaders = _shift(load.leaders, group.replicas, lead)
         group.leaders = group.replicas
 
 
@@ -123,7 +124,7 @@ def best_leaders(group: TopicGroup, load: ClusterLoad) -> list[int]:
 
     Ties go to those who have most now, so that little is to be changed.
     """
-    weight, topics, (fewest, most) = group.demand.weight, group.topics, group.leads
+    weight, topics, (fewest, most) = group.demand.leader_weight, group.topics, group.leads
     n = len(load.leaders)
     rest = _shift(load.leaders, group.leaders, -weight)
     heights = [y // weight + topics * fewest for y in rest]

@@ -39,7 +39,9 @@ def search(problem: Problem) -> Optimum:
     for wish in problem.wishes:
         best, counts = best_counts(problem, wish, ids)
         leaders, replicas = leaders + best[0], replicas + best[1]
-        totals = {add(total, count) for total in totals for count in counts}
+        weights = (wish.leader_weight,) * len(ids) + (wish.weight,) * len(ids)
+        added = {tuple(w * n for w, n in zip(weights, each, strict=True)) for each in counts}
+        totals = {add(total, each) for total in totals for each in added}
     n = len(ids)
     prices = price_of_loads(problem)
     cluster = min((scaled(total[:n], prices), scaled(total[n:], prices)) for total in totals)

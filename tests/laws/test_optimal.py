@@ -7,6 +7,7 @@ The gate tries hundreds, `make test-slow` thousands. Repeat a run of these with
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -56,13 +57,17 @@ def measure(problem: Problem, placed: Placed) -> exhaustive.Optimum:
     """Count the four levels from the rows alone."""
     ids = [broker.id for broker in problem.brokers]
     topics = [count_load([wish.existing, placed.rows[wish.topic]]) for wish in problem.wishes]
-    leaders, replicas = count_load(placed.rows.values())
+    leaders, replicas = Counter(problem.leaders), Counter(problem.replicas)
+    for wish in problem.wishes:
+        led, held = count_load([placed.rows[wish.topic]])
+        leaders.update({broker: wish.leader_weight * n for broker, n in led.items()})
+        replicas.update({broker: wish.weight * n for broker, n in held.items()})
     prices = exhaustive.price_of_loads(problem)
     return exhaustive.Optimum(
         sum(exhaustive.squares(led[b] for b in ids) for led, _ in topics),
         sum(exhaustive.squares(held[b] for b in ids) for _, held in topics),
-        exhaustive.scaled([problem.leaders.get(b, 0) + leaders[b] for b in ids], prices),
-        exhaustive.scaled([problem.replicas.get(b, 0) + replicas[b] for b in ids], prices),
+        exhaustive.scaled([leaders[b] for b in ids], prices),
+        exhaustive.scaled([replicas[b] for b in ids], prices),
     )
 
 
@@ -148,6 +153,37 @@ def test_loads_are_weighed_by_capacity_as_exactly() -> None:
         levels = 4 if len(problem.wishes) == 1 else 3
         reached = measure(problem, place_replicas(problem))
         assert reached[:levels] == exhaustive.search(problem)[:levels], problem
+
+
+def test_leaders_and_replicas_of_one_topic_are_weighed_apart_as_exactly() -> None:
+    rng = Random(SEED)
+    for _ in range(choose(100, 500)):
+        problem = draw_problem(rng, 1, partitions=3)
+        (wish,) = problem.wishes
+        wish = replace(wish, weight=rng.choice((1, 7)), leader_weight=rng.choice((1, 5)))
+        problem = replace(
+            problem,
+            wishes=(wish,),
+            leaders={
+                b: n * wish.leader_weight + rng.choice((0, 2)) for b, n in problem.leaders.items()
+            },
+            replicas={b: n * wish.weight + rng.choice((0, 3)) for b, n in problem.replicas.items()},
+        )
+        placed = place_replicas(problem)
+        assert measure(problem, placed) == exhaustive.search(problem), problem
+        assert all(level.proven for level in placed.levels[:4])
+
+
+def test_leaders_of_one_weight_are_exact_where_replicas_weigh_differently() -> None:
+    rng = Random(SEED)
+    for _ in range(choose(20, 300)):
+        problem = draw_problem(rng, 2, partitions=2)
+        wishes = tuple(replace(wish, weight=rng.choice((1, 7))) for wish in problem.wishes)
+        problem = replace(problem, wishes=wishes)
+        placed = place_replicas(problem)
+        best = exhaustive.search(problem)
+        assert measure(problem, placed)[:3] == best[:3], problem
+        assert all(a.bound <= b for a, b in zip(placed.levels[:4], best, strict=True)), problem
 
 
 def test_the_comparison_notices_a_strategy_that_is_not_optimal() -> None:

@@ -193,8 +193,8 @@ def test_capacity_draws_the_cluster_after_it_and_leaves_topics_even() -> None:
 
 def test_weights_level_what_partitions_weigh_and_not_their_number() -> None:
     brokers = tuple(Broker(b) for b in range(3))
-    heavy = Wish("heavy", (), 1, 1, weight=10)
-    light = tuple(Wish(f"light-{t:02}", (), 1, 1, weight=1) for t in range(20))
+    heavy = Wish("heavy", (), 1, 1, weight=10, leader_weight=10)
+    light = tuple(Wish(f"light-{t:02}", (), 1, 1) for t in range(20))
     placed = place_replicas(Problem(brokers, {}, {}, (heavy, *light)))
     on_heavy = placed.rows["heavy"][0][0]
     lights = [placed.rows[wish.topic][0][0] for wish in light]
