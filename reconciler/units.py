@@ -181,8 +181,18 @@ def format_size(size_bytes: int) -> str:
     return _format(size_bytes, SIZE)
 
 
+def _approximate_rate(amount: float) -> str:
+    return f"{approximate_size(amount)}/s"
+
+
 AMOUNTS: Mapping[str, Callable[[float], str]] = MappingProxyType(
-    {"size": approximate_size, "rate": lambda amount: f"{approximate_size(amount)}/s"}
+    {
+        "count": lambda amount: f"{amount:,}",
+        "disk": approximate_size,
+        "write": _approximate_rate,
+        "read": _approximate_rate,
+        "rate": _approximate_rate,
+    }
 )
 """How an amount is formatted, by what it is. Units: bytes, or bytes per second."""
 

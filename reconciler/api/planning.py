@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,10 +18,9 @@ from reconciler.api.connections import (
 from reconciler.api.snapshots import identify_topics, read_snapshot
 
 if TYPE_CHECKING:
-    from reconciler.model.cluster import ClusterState, Place, Replicas
-    from reconciler.model.moves import DirectoryAim, LoadAim
+    from reconciler.model.cluster import ClusterState, Place, Replicas, TopicSpec
+    from reconciler.model.moves import DirectoryAim, LoadAim, LoadKind
     from reconciler.model.plan import Commit, Plan
-    from reconciler.placement.weigh import Weigh
     from reconciler.planfile.approval import Approval
     from reconciler.spec.base import Base
     from reconciler.spec.changes import Changes
@@ -98,7 +97,7 @@ def read_cluster(
             # Write rates say whether copies end: nothing is copied, or nothing can be.
             unmovable = (made and not made.copies_data) or state.unoffered.intersection(MOVING)
             state = seen if unmovable else reader.read_moves(state, reads=with_reads)
-        elif with_sizes or _lacks_living(state):
+        elif with_sizes or _lacks_living(state) or _weighs_sizes(entry, specs, state):
             state = reader.read_sizes(state)
         # Reading usage is slow: only topics to delete need it, if deletions are allowed, and those
         # that may be due.
@@ -138,6 +137,17 @@ def _weighs_rates(entry: ClusterEntry) -> bool:
 def _read_date() -> str:
     """Return the date in UTC, as specs write one."""
     return datetime.now(UTC).date().isoformat()
+
+
+def _weighs_sizes(entry: ClusterEntry, specs: Iterable[TopicSpec], state: ClusterState) -> bool:
+    """Return whether something is placed by bytes."""
+    if not entry.weighed_by.is_on_replicas:
+        return False
+    live = {name: len(topic.assignment) for name, topic in state.topics.items()}
+    return any(
+        not spec.absent and (spec.name not in live or (spec.partitions or 0) > live[spec.name])
+        for spec in specs
+    )
 
 
 def _lacks_living(state: ClusterState) -> bool:
@@ -193,7 +203,7 @@ def build_plan(
     changes: Changes | None = None,
     only: Collection[str] | None = None,
     commit: Commit | None = None,
-    weigh: Weigh = "count",
+    by: LoadKind | None = None,
     approved: Approval | None = None,
 ) -> Plan:
     """Plan what would change on a cluster in a given state. Same input, same plan.
@@ -201,8 +211,9 @@ def build_plan(
     `topics` holds globs of names, separated by commas; other topics are neither planned nor
     reported. `changes` limits the plan to topics whose specs changed, and `only` to those that it
     names; the others count for placement, and as drift.
-    `commit` is kept in the plan. `weigh` balances the cluster by the number of replicas, or by
-    their size or rate, which the state must have. `approved` proposes the rows of an approved plan:
+    `commit` is kept in the plan. `by` balances the cluster by the number of replicas, or by
+    bytes or traffic, which the state must have; by default by what `balance` in clusters.yaml says,
+    but not by traffic. `approved` proposes the rows of an approved plan:
     they are used if this gives exactly that plan, and if they are as good as new ones on levels 1
     to 4. Topics are due by the date of the state, or of the clock if it has none.
     Errors: UsageError if the state has no sizes or rates to weigh by; ClusterError if the state is
@@ -220,7 +231,7 @@ def build_plan(
         topics=topics,
         changes=changes,
         only=only,
-        weigh=weigh,
+        by=by,
         remarks=estate.findings,
         settle=partial(keep_approved, approved) if approved else assemble_once,
     )

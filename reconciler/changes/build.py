@@ -20,12 +20,13 @@ from reconciler.model.cluster import (
     list_known,
 )
 from reconciler.model.health import find_problems
+from reconciler.model.moves import LoadKind
 from reconciler.model.plan import Plan, PlannedTopic, RiskNote, TopicImage, Weighed
 from reconciler.placement.given_rows import prefer_rows
 from reconciler.placement.measure import measure_balance
 from reconciler.placement.problem import Placed, Problem, Wish
 from reconciler.placement.strategies import place_replicas
-from reconciler.placement.weigh import ReplicaWeights, Weigh
+from reconciler.placement.weigh import ReplicaWeights
 
 OBJECTIONS_NAMED = 3
 
@@ -34,13 +35,13 @@ OBJECTIONS_NAMED = 3
 class Placing:
     """How replicas are placed on a cluster.
 
-    `capacity` is the relative capacity by broker id, 1 if not given; `weigh` is the weight by which
-    the cluster is balanced.
+    `capacity` is the relative capacity by broker id, 1 if not given; `by` is what the
+    cluster is balanced by.
     """
 
     strategy: str = "optimal"
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
-    weigh: Weigh = "count"
+    by: LoadKind = LoadKind.COUNT
 
 
 def assemble_plan(
@@ -75,7 +76,7 @@ def assemble_plan(
     brokers = eligible_brokers(state.brokers, excluded)
     ids = [broker.id for broker in brokers]
     placing = placing or Placing()
-    weights = ReplicaWeights(state, placing.weigh)
+    weights = ReplicaWeights(state, placing.by)
     problem = _problem(judged, state, brokers, placing.capacity, weights)
     placed = place_replicas(problem, placing.strategy) if problem.wishes else Placed({})
     given = {diff.spec.name: diff.given for diff in judged if diff.given is not None}
@@ -98,9 +99,9 @@ def assemble_plan(
     # Where the brokers place replicas, nothing is known of the balance after the plan.
     known = not any(is_left_to_brokers(rows) for rows in after.values())
     weighed = None
-    if placing.weigh != "count" and known:
+    if placing.by is not LoadKind.COUNT and known:
         was, is_ = (weights.measure(of.items(), ids) for of in (live, after))
-        weighed = Weighed(placing.weigh, was, is_, weights.unknown)
+        weighed = Weighed(placing.by, was, is_, weights.unknown)
     wanted = {diff.spec.name for diff in diffs} | set(ignored)
     return Plan(
         cluster=cluster,
@@ -148,9 +149,9 @@ def _problem(
             continue
         existing = diff.state.assignment if diff.state else ()
         count, replication = diff.new_partitions, diff.replication_factor
-        weight = weights.weigh_topic(diff.spec.name)
+        lead, hold = weights.weigh_topic(diff.spec.name)
         wishes.append(
-            Wish(diff.spec.name, existing, count, replication, diff.spec.rack_aware, weight)
+            Wish(diff.spec.name, existing, count, replication, diff.spec.rack_aware, hold, lead)
         )
     wished = {wish.topic for wish in wishes}
     live = {name: topic.assignment for name, topic in state.user_topics.items()}

@@ -34,7 +34,7 @@ from reconciler.model.moves import LoadKind
 from reconciler.model.plan import DriftedTopic, Plan, Scope, is_chosen
 from reconciler.model.rates import find_least_s
 from reconciler.model.steps import Verb, is_deletion, steps_of
-from reconciler.placement.weigh import ReplicaWeights, Weigh
+from reconciler.placement.weigh import ReplicaWeights
 from reconciler.spec.changes import Changes
 from reconciler.spec.entry import ClusterEntry
 from reconciler.spec.rules import PolicyEngine
@@ -42,7 +42,7 @@ from reconciler.units import approximate_duration
 
 Assemble = Callable[[Mapping[str, Assignment] | None], Plan]
 
-SETTINGS = ("capacity", "exclude_brokers", "guards", "placement", "strategy")
+SETTINGS = ("balance", "capacity", "exclude_brokers", "guards", "placement", "strategy")
 """The settings of a cluster on which the plans of all topics are based."""
 UNSEEN = "sizes-unseen"
 NO_OWNER = "nobody"
@@ -63,7 +63,7 @@ def plan_cluster(
     topics: str = "*",
     changes: Changes | None = None,
     only: Collection[str] | None = None,
-    weigh: Weigh = "count",
+    by: LoadKind | None = None,
     remarks: Iterable[Finding] = (),
     settle: Callable[[Assemble], Plan] = assemble_once,
 ) -> Plan:
@@ -71,19 +71,23 @@ def plan_cluster(
 
     In: every spec of the cluster; `topics`, `changes` and the names of `only` choose those to plan.
     The plan lists the others that match `topics` and differ from the cluster as existing drift.
+    `by` is what the cluster is balanced by; None is what `weighed_by` of the entry says, or counts
+    if no size is known.
     `remarks` are findings about the estate; the plan keeps those about its topics. `settle`
     chooses the plan from what it gets: a function that makes it, with proposed rows or its own.
     Errors: UsageError if the state has no sizes or rates to weigh by.
     """
     ignored: tuple[Finding, ...] = ()
-    if weigh != "count" and entry.why_no_rows:
-        what = f"--weigh {weigh} has no effect, since {entry.why_no_rows}"
+    if by not in (None, LoadKind.COUNT) and entry.why_no_rows:
+        what = f"--by {by} has no effect, since {entry.why_no_rows}"
         ignored = (Finding("placement-keys", what, "leave it out", severity=Severity.NOTE),)
-        weigh = "count"
-    weights = ReplicaWeights(state, weigh)
-    if weights.is_blank:
-        unseen = [f"{note.what}; {note.way_out}" for note in state.notes if note.rule == UNSEEN]
-        raise UsageError("\n".join([weights.asks, *unseen]))
+        by = LoadKind.COUNT
+    weights = ReplicaWeights(state, by or entry.weighed_by)
+    is_counted = by is None and weights.is_blank
+    if is_counted:
+        weights = ReplicaWeights(state)
+    elif weights.is_blank:
+        raise UsageError("\n".join([weights.asks, *_list_unseen(state)]))
     specs = tuple(specs)
     every = [spec for spec in specs if is_chosen(spec.name, topics)]
     chosen = [
@@ -111,7 +115,7 @@ def plan_cluster(
             diffs,
             state,
             excluded=entry.exclude_brokers,
-            placing=Placing(entry.strategy, entry.capacity, weigh),
+            placing=Placing(entry.strategy, entry.capacity, weights.by),
             ignored=[*others, *(spec.name for spec in every)],
             files=len(files),
             proposed=proposed,
@@ -131,8 +135,9 @@ def plan_cluster(
                 if note.severity is not Severity.ERROR and concerns(note, plan)
             ),
             *_warn_of_strange_cluster(entry, plan),
+            *(_note_counted(entry, plan, state) if is_counted else ()),
             *note_rates(entry, plan),
-            *(note_traffic(state, [LoadKind.WRITE]) if weigh == "rate" else ()),
+            *note_traffic(state, [weights.by]),
             *note_unregistered(entry, state),
             *note_internal_topics(entry, state),
             *note_failed_directories(entry, state),
@@ -292,6 +297,25 @@ def note_rates(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:
         if rates.partitions is not None:
             what += ", as partitions count when they are asked about and when they are made"
         yield Finding("rates-pause", what, "", entry.where("rates"), Severity.NOTE)
+
+
+def _list_unseen(state: ClusterState) -> list[str]:
+    """Say why sizes could not be read."""
+    return [f"{note.what}; {note.way_out}" for note in state.notes if note.rule == UNSEEN]
+
+
+def _note_counted(entry: ClusterEntry, plan: Plan, state: ClusterState) -> Iterator[Finding]:
+    """Say that new replicas are counted, because the sizes that the cluster asks for are unknown.
+
+    On a cluster without topics, there is nothing to know.
+    """
+    if state.user_topics and any(step.placed for topic in plan.topics for step in steps_of(topic)):
+        what = (
+            "no size is known of any partition, so new replicas are balanced by count, and not by "
+            f"{entry.weighed_by} as balance of {entry.name} says"
+        )
+        way_out = "; ".join(_list_unseen(state)) or "plan on a snapshot that has size_bytes"
+        yield Finding(UNSEEN, what, way_out, entry.where("balance.by"), Severity.NOTE)
 
 
 def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:

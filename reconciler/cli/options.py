@@ -13,6 +13,7 @@ import click
 
 from reconciler.cli.variables import VARIABLES, Given, read_variables
 from reconciler.errors import SandboxError
+from reconciler.model.moves import LoadKind
 from reconciler.units import SECOND, UnitError, parse_duration, parse_size
 
 if TYPE_CHECKING:
@@ -22,6 +23,30 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 STDOUT = Path("-")
 """The path of `--out -`."""
+
+
+def read_loads(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> tuple[LoadKind, ...]:
+    """Read what brokers are balanced by, such as disk,write."""
+    names = [name for part in value for name in part.split(",")]
+    if unknown := [name for name in names if name not in list(LoadKind)]:
+        what = f"{unknown[0]!r} is none of {', '.join(LoadKind)}"
+        raise click.BadParameter(what, ctx, param)
+    return tuple(dict.fromkeys(map(LoadKind, names)))
+
+
+def read_percent(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """Read a share of a broker's load, such as 10%."""
+    if value is None:
+        return None
+    try:
+        percent = float(value.strip().removesuffix("%"))
+    except ValueError:
+        percent = 0.0
+    if not 1 <= percent <= 100:
+        raise click.BadParameter(f"{value!r} is not from 1% to 100%", ctx, param)
+    return percent
 
 
 def read_duration(ctx: click.Context, param: click.Parameter, value: str) -> float:
@@ -238,4 +263,29 @@ plan_format_option = click.option(
     default="text",
     show_default=True,
     help="For a terminal, for programs, as a comment, or as annotations in a workflow.",
+)
+loads_option = click.option(
+    "--by",
+    multiple=True,
+    metavar="LOAD,…",
+    callback=read_loads,
+    help="Bring every broker near its share of this: count (of replicas), disk, write or read; "
+    "repeatable. Default: balance.by of the cluster, or count.",
+)
+within_option = click.option(
+    "--within",
+    metavar="PERCENT",
+    callback=read_percent,
+    help="How far from its share a broker may be, such as 5%. Default: balance.within of the "
+    "cluster, or 10%.",
+)
+leaders_only_option = click.option(
+    "--leaders-only",
+    is_flag=True,
+    help="Other preferred leaders only; nothing is copied. Not by disk.",
+)
+even_topics_option = click.option(
+    "--even-topics",
+    is_flag=True,
+    help="Make the replicas of every topic, and then those of the cluster, as even as possible.",
 )

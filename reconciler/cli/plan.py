@@ -22,10 +22,10 @@ from reconciler.cli.plans import (
 )
 from reconciler.cli.terminal import screen_width, wants_colour
 from reconciler.errors import UsageError
+from reconciler.model.moves import LoadKind
 from reconciler.model.plan import is_chosen
 
 if TYPE_CHECKING:
-    from reconciler.placement.weigh import Weigh
     from reconciler.show.explain.matrix import Matrix
 
 
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     help="Plan only the topics that report accepted --out saved.",
 )
 @click.option(
-    "--weigh",
-    type=click.Choice(["count", "size", "rate"]),
-    default="count",
-    help="Balance the cluster by replicas, or by their size, or by their rate in a snapshot.",
+    "--by",
+    type=click.Choice([str(kind) for kind in LoadKind]),
+    help="Balance the cluster by this, also where topics are placed; write and read need a "
+    "snapshot with rates. Default: the first of balance.by if that is count or disk, or count.",
 )
 @click.option(
     "--moves",
@@ -96,7 +96,7 @@ def command(
     against: Path | None,
     approved: Path | None,
     only: Path | None,
-    weigh: Weigh,
+    by: str | None,
     moves: bool,
     form: PlanFormat,
     unmanaged: bool,
@@ -120,7 +120,7 @@ def command(
         topic,
         changed_since,
         against,
-        weigh,
+        LoadKind(by) if by else None,
         approved,
         moves,
         base,

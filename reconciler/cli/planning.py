@@ -17,7 +17,7 @@ from reconciler.cli.plans import read_accepted, read_approval
 from reconciler.cli.terminal import print_error, print_note, working
 from reconciler.errors import ClusterError, Finding, ReconcilerError, Severity, UsageError
 from reconciler.model.cluster import ClusterState
-from reconciler.model.moves import MoveKind
+from reconciler.model.moves import LoadKind, MoveKind
 from reconciler.model.plan import Commit, Plan, list_unmatched
 from reconciler.spec.base import Base
 from reconciler.spec.changes import Changes
@@ -25,7 +25,6 @@ from reconciler.spec.services import APACHE, spell_moves
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from reconciler.placement.weigh import Weigh
     from reconciler.planfile.approval import Approval
     from reconciler.spec.estate import Estate
 
@@ -44,7 +43,7 @@ class Wanted:
     topic: str = "*"
     changed_since: str | None = None
     against: Path | None = None
-    weigh: Weigh = "count"
+    by: LoadKind | None = None
     approved: Path | None = None
     moves: bool = False
     base: str | None = None
@@ -63,8 +62,8 @@ class Wanted:
             raise UsageError("name the cluster: --cluster NAME, or --all-clusters")
         if self.against is not None and self.bootstrap_servers is not None:
             raise UsageError("--against plans on a file; leave --bootstrap-servers out")
-        if self.moves and self.weigh != "count":
-            raise UsageError("--moves balances replicas by count; leave --weigh out")
+        if self.moves and self.by not in (None, LoadKind.COUNT):
+            raise UsageError("--moves balances replicas by count; leave --by out")
         if self.moves and self.approved is not None:
             raise UsageError("--approved is for new rows, and --moves adds none; leave it out")
         if self.moves and self.only is not None:
@@ -167,7 +166,7 @@ class Planner:
                 cluster,
                 bootstrap_servers=servers,
                 client=client,
-                with_sizes=self.wanted.weigh == "size",
+                with_sizes=self.wanted.by is LoadKind.DISK,
                 with_moves=self.wanted.moves,
                 plan=partial(self._build_moves, cluster),
             )
@@ -236,7 +235,7 @@ class Planner:
             changes=self.changes,
             only=self.only,
             commit=self.commit,
-            weigh=wanted.weigh,
+            by=wanted.by,
             approved=self.approval,
         )
 

@@ -33,30 +33,6 @@ def _read_brokers(
         raise click.BadParameter(what, ctx, param) from error
 
 
-def _read_kinds(
-    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
-) -> tuple[LoadKind, ...]:
-    """Read what brokers are balanced by, such as disk,write."""
-    names = [name for part in value for name in part.split(",")]
-    if unknown := [name for name in names if name not in list(LoadKind)]:
-        what = f"{unknown[0]!r} is none of {', '.join(LoadKind)}"
-        raise click.BadParameter(what, ctx, param)
-    return tuple(dict.fromkeys(map(LoadKind, names)))
-
-
-def _read_percent(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """Read a share of a broker's load, such as 10%."""
-    if value is None:
-        return None
-    try:
-        percent = float(value.strip().removesuffix("%"))
-    except ValueError:
-        percent = 0.0
-    if not 1 <= percent <= 100:
-        raise click.BadParameter(f"{value!r} is not from 1% to 100%", ctx, param)
-    return percent
-
-
 def _read_directories(
     ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
 ) -> tuple[tuple[int, str], ...]:
@@ -91,37 +67,16 @@ def _read_directories(
     help="Copy at most this much, such as 500GiB: what helps most for its bytes, or with "
     "--even-topics the smallest partitions.",
 )
-@click.option(
-    "--by",
-    multiple=True,
-    metavar="LOAD,…",
-    callback=_read_kinds,
-    help="Bring every broker near its share of this: count (of replicas), disk, write or read; "
-    "repeatable. Default: balance.by of the cluster, or count.",
-)
-@click.option(
-    "--within",
-    metavar="PERCENT",
-    callback=_read_percent,
-    help="How far from its share a broker may be, such as 5%. Default: balance.within of the "
-    "cluster, or 10%.",
-)
+@options.loads_option
+@options.within_option
 @click.option(
     "--over",
     metavar="PERCENT",
-    callback=_read_percent,
+    callback=options.read_percent,
     help="Only relieve brokers whose disks are fuller than this, such as 85%, and nothing else.",
 )
-@click.option(
-    "--leaders-only",
-    is_flag=True,
-    help="Other preferred leaders only; nothing is copied. Not by disk.",
-)
-@click.option(
-    "--even-topics",
-    is_flag=True,
-    help="Make the replicas of every topic, and then those of the cluster, as even as possible.",
-)
+@options.leaders_only_option
+@options.even_topics_option
 @click.option(
     "--offline-replicas",
     is_flag=True,

@@ -13,11 +13,18 @@ import click
 from reconciler.api.connections import find_cluster
 from reconciler.api.planning import load_estate
 from reconciler.api.snapshots import read_snapshot
-from reconciler.cli.options import Command
+from reconciler.cli.options import (
+    Command,
+    even_topics_option,
+    leaders_only_option,
+    loads_option,
+    within_option,
+)
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
 from reconciler.model.cluster import Broker
-from reconciler.placement.weigh import Weigh
+from reconciler.model.moves import LoadAim, LoadKind
+from reconciler.placement.weigh import ReplicaWeights
 from reconciler.simulate.cluster import (
     AddBrokers,
     LoseBroker,
@@ -91,16 +98,14 @@ def _one(
 @_many("--create", "NAME=PxR", "A step: create a topic.")
 @_many("--grow", "NAME=P", "A step: grow a topic to P partitions.")
 @_many("--add-brokers", "N[:RACK]", "A step: add brokers.")
-@click.option("--rebalance", count=True, help="A step: level all replicas with the fewest moves.")
+@click.option("--rebalance", count=True, help="A step: balance brokers, as `rebalance` would.")
 @_many("--lose-broker", "ID", "A step: lose a broker.", int)
 @_many("--lose-rack", "NAME", "A step: lose a rack.")
 @_one("--min-insync", "N", "min.insync.replicas of topics without one.  [default: 1]", 100, 1)
-@click.option(
-    "--weigh",
-    type=click.Choice(["count", "size", "rate"]),
-    default="count",
-    help="Balance the cluster by replicas, or by their size or rate in the snapshot.",
-)
+@loads_option
+@within_option
+@leaders_only_option
+@even_topics_option
 @click.option(
     "--strategy", multiple=True, type=click.Choice(STRATEGIES), help="Only this one; repeatable."
 )
@@ -125,12 +130,13 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """
     steps = {name: options.pop(name) for name in STEPS}
     asked = SimulationRequest(**options)
-    simulated = _begin(asked)
     estate = _load_estate(asked)
+    simulated = _begin(asked, estate)
     asked = _choose_strategies(asked, estate)
     first = (*_read_estate(asked, estate, simulated), *_read_topics(asked.topic, asked.min_insync))
     taken: list[SimulationStep] = [Place(first)] if first else []
-    steps["rebalance"] = (True,) * steps["rebalance"]
+    aims = (_read_aim(asked, estate, rebalances=bool(steps["rebalance"])),)
+    steps["rebalance"] = aims * steps["rebalance"]
     left = {name: iter(values) for name, values in steps.items()}
     taken += [_read_step(name, next(left[name]), asked.min_insync) for name in ctx.obj]
     if asked.partitions_from is not None or asked.to is not None:
@@ -154,7 +160,10 @@ class SimulationRequest:
     racks: int | None
     topic: tuple[str, ...]
     min_insync: int
-    weigh: Weigh
+    by: tuple[LoadKind, ...]
+    within: float | None
+    leaders_only: bool
+    even_topics: bool
     strategy: tuple[str, ...]
     draws: int
     partitions_from: int | None
@@ -162,14 +171,53 @@ class SimulationRequest:
     form: str
 
 
-def _begin(asked: SimulationRequest) -> SimulatedCluster:
-    if asked.weigh != "count" and asked.against is None:
-        raise UsageError(f"--weigh {asked.weigh} takes it from a snapshot; name one with --against")
+def _choose_weights(asked: SimulationRequest, estate: Estate | None) -> LoadKind:
+    """Return what the cluster is balanced by when topics are placed."""
+    if asked.by:
+        return asked.by[0]
+    counts = asked.partitions_from is not None or asked.to is not None or asked.against is None
+    if estate is not None and asked.cluster is not None and not counts:
+        return find_cluster(estate, asked.cluster).weighed_by
+    return LoadKind.COUNT
+
+
+def _read_aim(
+    asked: SimulationRequest, estate: Estate | None, *, rebalances: bool
+) -> LoadAim | None:
+    """Return what each rebalance aims at, None for every topic even."""
+    options = {
+        "--within": asked.within,
+        "--leaders-only": asked.leaders_only,
+        "--even-topics": asked.even_topics,
+    }
+    named = [option for option, given in options.items() if given]
+    if named and not rebalances:
+        raise UsageError(f"{named[0]} is about a rebalance; add the step --rebalance")
+    if asked.even_topics:
+        if len(named) > 1:
+            raise UsageError(f"--even-topics and {named[0]} exclude each other")
+        return None
+    aim = LoadAim()
+    if estate is not None and asked.cluster is not None:
+        aim = find_cluster(estate, asked.cluster).balance
+    within = asked.within or aim.within_percent
+    return LoadAim(asked.by or aim.by, within, asked.leaders_only)
+
+
+def _begin(asked: SimulationRequest, estate: Estate | None) -> SimulatedCluster:
+    by = _choose_weights(asked, estate)
+    if by is not LoadKind.COUNT and asked.against is None:
+        raise UsageError(f"--by {by} takes it from a snapshot; name one with --against")
     if asked.against is not None and asked.brokers is None:
         if asked.racks is not None:
             raise UsageError("--against says which racks there are; leave --racks out")
         state = read_snapshot(asked.against)
-        return SimulatedCluster.of(state, asked.min_insync, asked.weigh)
+        if not asked.by and ReplicaWeights(state, by).is_blank:
+            print_note(
+                f"no size is known of any partition, so topics are placed by count, not {by}"
+            )
+            by = LoadKind.COUNT
+        return SimulatedCluster.of(state, asked.min_insync, by)
     if asked.brokers is None or asked.against is not None:
         raise UsageError("begin with either --against SNAPSHOT or --brokers N")
     if asked.racks is None:
@@ -263,7 +311,7 @@ def _read_step(name: str, value: Any, min_insync: int) -> SimulationStep:
                 )
             return AddBrokers(int(number), rack or None)
         case "rebalance":
-            return Rebalance()
+            return Rebalance(value)
         case "lose_broker":
             return LoseBroker(value)
         case _:
@@ -276,9 +324,10 @@ def _try_counts(
     """Take all steps but the last, then try the last step with each partition count."""
     if asked.partitions_from is None or asked.to is None:
         raise UsageError("--partitions-from and --to go together")
-    if asked.weigh != "count":
+    if simulated.weights.by is not LoadKind.COUNT:
+        by = simulated.weights.by
         raise UsageError(
-            f"--partitions-from compares counts of partitions; leave out --weigh {asked.weigh}"
+            f"--partitions-from compares counts of partitions; write --by count, not {by}"
         )
     counts = range(asked.partitions_from, asked.to + 1)
     if not 0 < len(counts) <= MOST_COUNTS:

@@ -123,6 +123,26 @@ class LoadKind(StrEnum):
     WRITE = "write"
     READ = "read"
 
+    @property
+    def is_on_replicas(self) -> bool:
+        """Whether every replica bears an amount of it."""
+        return self in (LoadKind.DISK, LoadKind.WRITE)
+
+    @property
+    def is_on_leaders(self) -> bool:
+        """Whether a preferred leader bears an amount of it."""
+        return self in (LoadKind.WRITE, LoadKind.READ)
+
+
+LOAD_FIELDS: Mapping[LoadKind, str] = MappingProxyType(
+    {
+        LoadKind.DISK: "size_bytes",
+        LoadKind.WRITE: "write_bytes_per_s",
+        LoadKind.READ: "read_bytes_per_s",
+    }
+)
+"""Where a topic has the amounts of a kind."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadAim:

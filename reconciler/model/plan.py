@@ -11,7 +11,7 @@ from typing import Literal
 from reconciler.errors import Finding, Location
 from reconciler.model.cluster import EMPTY, Assignment, Broker, Replicas, Risk, TopicSpec
 from reconciler.model.health import HealthCounts
-from reconciler.model.moves import PlannedMoves
+from reconciler.model.moves import LoadKind, PlannedMoves
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,14 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """Leaders and replicas over the eligible brokers by size or rate, before and after a plan.
+    """Leaders and replicas over the eligible brokers by bytes or traffic, before and after a plan.
 
-    Units: bytes, or bytes per second. New partitions, and those of `unknown` topics whose size or
-    rate is not known, are estimated: each counts as the median of its topic, or of all topics.
+    Units: bytes, or bytes per second; leaders by disk, and replicas by read, are counted. New
+    partitions, and those of `unknown` topics whose size or rate is not known, are estimated: each
+    counts as the median of its topic, or of all topics.
     """
 
-    by: Literal["size", "rate"]
+    by: LoadKind
     before: Balance
     after: Balance
     unknown: int = 0

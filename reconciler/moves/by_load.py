@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, UsageError
 from reconciler.model.cluster import ClusterState, Place, Replicas, TopicState
-from reconciler.model.moves import BrokerBand, LoadAim, LoadBand, LoadKind, PlannedBalance
+from reconciler.model.moves import (
+    LOAD_FIELDS,
+    BrokerBand,
+    LoadAim,
+    LoadBand,
+    LoadKind,
+    PlannedBalance,
+)
 from reconciler.moves.differences import MoveDiff
 from reconciler.spec.entry import ClusterEntry
 
 if TYPE_CHECKING:
     from reconciler.placement.loads.problem import Flags, Floats, Ints, LoadProblem
-
-FIELDS: Mapping[LoadKind, str] = {
-    LoadKind.DISK: "size_bytes",
-    LoadKind.WRITE: "write_bytes_per_s",
-    LoadKind.READ: "read_bytes_per_s",
-}
-"""Where a topic has the amounts of a kind."""
 
 _NEXT = 10
 """How many shares of a load outside its band one share of the load named before it weighs."""
@@ -405,7 +405,9 @@ def choose_capacity(
 
 def _is_known(state: ClusterState, kind: LoadKind) -> bool:
     return any(
-        amount >= 0 for topic in state.topics.values() for amount in getattr(topic, FIELDS[kind])
+        amount >= 0
+        for topic in state.topics.values()
+        for amount in getattr(topic, LOAD_FIELDS[kind])
     )
 
 
@@ -416,10 +418,10 @@ def _fill_in(
 
     Errors: UsageError if none is known, with the `notes` of the state that say why.
     """
-    found = [getattr(topic, FIELDS[kind]) for topic in topics]
+    found = [getattr(topic, LOAD_FIELDS[kind]) for topic in topics]
     medians = [median(known) for each in found if (known := [a for a in each if a >= 0])]
     if not medians:
-        what = f"no {FIELDS[kind]} is known of any partition"
+        what = f"no {LOAD_FIELDS[kind]} is known of any partition"
         unseen = [f"{note.what}; {note.way_out}" for note in notes if note.rule in _UNSEEN]
         raise UsageError("\n".join([f"{what}, so nothing can be balanced --by {kind}", *unseen]))
     usual = median(medians)

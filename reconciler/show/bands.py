@@ -13,7 +13,7 @@ from reconciler.model.moves import (
     PlannedBalance,
     PlannedDirectories,
 )
-from reconciler.units import AMOUNTS, approximate_size, count
+from reconciler.units import AMOUNTS, count
 
 Line = tuple[str, str]
 
@@ -107,8 +107,9 @@ def _list_bars(band: LoadBand, racks: Mapping[int, str | None]) -> Iterator[Line
 
 
 def _show(each: BrokerBand | DirectoryBand, by: LoadKind) -> str:
-    before = f"{_say(by, each.before)} {_say_off(each, each.before)}".rstrip()
-    return f"{_draw(each)} {before} → {_say(by, each.after)} {_say_off(each, each.after)}".rstrip()
+    say = AMOUNTS[by]
+    before = f"{say(each.before)} {_say_off(each, each.before)}".rstrip()
+    return f"{_draw(each)} {before} → {say(each.after)} {_say_off(each, each.after)}".rstrip()
 
 
 def _draw(each: BrokerBand | DirectoryBand) -> str:
@@ -133,12 +134,6 @@ def _draw(each: BrokerBand | DirectoryBand) -> str:
         else:
             cells.append("·")
     return "".join(cells)
-
-
-def _say(by: LoadKind, amount: int) -> str:
-    if by is LoadKind.COUNT:
-        return f"{amount:,}"
-    return approximate_size(amount) if by is LoadKind.DISK else AMOUNTS["rate"](amount)
 
 
 def _say_off(each: BrokerBand | DirectoryBand, amount: int) -> str:

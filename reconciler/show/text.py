@@ -213,7 +213,7 @@ class _Text:
             if view.balance:
                 yield f"cluster: {view.balance}"
             if view.weighed:
-                yield f"by {view.weigh}: {view.weighed}"
+                yield f"by {view.by}: {view.weighed}"
             if view.evenness:
                 yield f"placement: {view.evenness}"
             if view.next_leaders:

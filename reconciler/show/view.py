@@ -173,7 +173,7 @@ class PlanView:
 
     `headline` begins with the cluster. `alerts` come before everything else. `idle` names the
     brokers that get no new replicas. `balance` is empty if it does not change, and so is `weighed`,
-    the same by size or rate, which is also empty by default; `evenness` and `next_leaders` if
+    the same by bytes or traffic, which is also empty by default; `evenness` and `next_leaders` if
     nothing is placed. `moves` has labels and texts about the cost of a plan of moves, and is empty
     for any other plan; `cordons` counts the brokers that it cordons. `made_by` is the command that
     makes the plan. `existing_drift` lists the topics outside its scope that differ from their
@@ -195,7 +195,7 @@ class PlanView:
     totals: Totals
     by_owner: Mapping[str | None, Totals]
     balance: str
-    weigh: str
+    by: str
     weighed: str
     evenness: str
     next_leaders: str
@@ -329,7 +329,7 @@ def view_plan(plan: Plan) -> PlanView:
         totals=sum(by_owner.values(), Totals()),
         by_owner=by_owner,
         balance=_say_balance(plan),
-        weigh=weighed.by if weighed else "",
+        by=weighed.by if weighed else "",
         weighed=describe_weighed(weighed) if weighed else "",
         evenness=_say_evenness(plan.levels),
         next_leaders=_say_next_leaders(plan.levels),

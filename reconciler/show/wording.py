@@ -328,17 +328,17 @@ def describe_shift(before: Balance, after: Balance) -> str:
 
 
 def describe_weighed(weighed: Weighed) -> str:
-    """Return the balance of a cluster by size or rate, before and after, and what is estimated."""
-    say = AMOUNTS[weighed.by]
-    leaders, replicas = (
-        f"{_spread(was, say)} → {_spread(is_, say)}"
-        for was, is_ in (
-            (weighed.before.leaders, weighed.after.leaders),
-            (weighed.before.replicas, weighed.after.replicas),
-        )
+    """Return the balance of a cluster by an amount, before and after, and what is estimated."""
+    by, before, after = weighed.by, weighed.before, weighed.after
+    sides = [
+        *([("leaders", before.leaders, after.leaders)] if by.is_on_leaders else []),
+        *([("replicas", before.replicas, after.replicas)] if by.is_on_replicas else []),
+    ]
+    say = AMOUNTS[by]
+    shifts = ", ".join(
+        f"{side} {_spread(was, say)} → {_spread(is_, say)}" for side, was, is_ in sides
     )
-    estimated = name_estimates(weighed.by, weighed.unknown)
-    return f"leaders {leaders}, replicas {replicas} per broker ({estimated})"
+    return f"{shifts} per broker ({name_estimates(by, weighed.unknown)})"
 
 
 def _spread(spread: Spread, say: Callable[[int], str] = str) -> str:

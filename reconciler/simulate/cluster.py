@@ -11,13 +11,23 @@ from types import MappingProxyType
 from typing import assert_never
 
 from reconciler.diff.brokers import eligible_brokers
-from reconciler.errors import UsageError
-from reconciler.model.cluster import Assignment, Broker, ClusterState
+from reconciler.errors import Location, UsageError
+from reconciler.model.cluster import (
+    Assignment,
+    Broker,
+    ClusterState,
+    TopicSpec,
+    TopicState,
+)
+from reconciler.model.moves import LoadAim, LoadKind
+from reconciler.moves.by_load import balance_by_load
+from reconciler.moves.differences import MoveDiff
 from reconciler.placement.loss import Exposed, Loss, expose, measure_losses
 from reconciler.placement.moving.moves import move_replicas
 from reconciler.placement.moving.problem import MoveGoal, MoveProblem, MoveWish
 from reconciler.placement.problem import Problem, Wish, count_load
-from reconciler.placement.weigh import ReplicaWeights, Weigh
+from reconciler.placement.weigh import ReplicaWeights
+from reconciler.spec.entry import ClusterEntry
 from reconciler.units import count
 
 Placer = Callable[[Problem, Collection[Broker]], Mapping[str, Assignment]]
@@ -30,7 +40,7 @@ class SimulatedCluster:
     """Brokers, topics by name, and the losses of all steps so far, in order.
 
     A step that cannot be done is a UsageError, because steps come from the command line. `weights`
-    and `sizes`, bytes of each partition by topic, are those of the state at the beginning. `copied`
+    and `known`, the topics with their amounts, are those of the state at the beginning. `copied`
     holds the replicas and bytes of each rebalance; bytes are None if a size is not known.
     """
 
@@ -41,27 +51,28 @@ class SimulatedCluster:
     weights: ReplicaWeights = field(
         default_factory=lambda: ReplicaWeights(ClusterState("", (), {})), compare=False
     )
-    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    known: Mapping[str, TopicState] = field(
+        default_factory=lambda: MappingProxyType({}), compare=False
+    )
     copied: tuple[tuple[int, int | None], ...] = ()
 
     @classmethod
     def of(
-        cls, state: ClusterState, min_in_sync: int = 1, weigh: Weigh = "count"
+        cls, state: ClusterState, min_in_sync: int = 1, by: LoadKind = LoadKind.COUNT
     ) -> SimulatedCluster:
         """Return the simulation of a cluster's state, without internal topics, as in plans.
 
         `min_in_sync` is the default for topics without the config.
         Errors: UsageError if the state has no sizes or rates to weigh by.
         """
-        weights = ReplicaWeights(state, weigh)
+        weights = ReplicaWeights(state, by)
         if weights.is_blank:
             raise UsageError(weights.asks)
         topics = state.user_topics
         names = sorted(topics)
         exposed = expose([topics[n] for n in names], state.config_defaults, min_in_sync)
         by_name = dict(zip(names, exposed, strict=True))
-        sizes = {name: topics[name].size_bytes for name in names}
-        return cls(tuple(sorted(state.brokers)), by_name, weights=weights, sizes=sizes)
+        return cls(tuple(sorted(state.brokers)), by_name, weights=weights, known=topics)
 
     @property
     def living(self) -> tuple[Broker, ...]:
@@ -75,8 +86,8 @@ class SimulatedCluster:
                 return self._place(step, place)
             case AddBrokers():
                 return self._add(step)
-            case Rebalance():
-                return self._rebalance()
+            case Rebalance(aim=aim):
+                return self._move(self._level() if aim is None else self._balance(aim))
             case LoseBroker(broker=broker):
                 return self._lose([b.id for b in self.living if b.id == broker], f"broker {broker}")
             case LoseRack(rack=rack):
@@ -93,8 +104,10 @@ class SimulatedCluster:
             existing = topic.assignment if topic else ()
             added = one.partitions - len(existing)
             if one.rows is None and added:
-                weight = self.weights.weigh_topic(one.topic)
-                wishes.append(Wish(one.topic, existing, added, replication, one.rack_aware, weight))
+                lead, hold = self.weights.weigh_topic(one.topic)
+                wishes.append(
+                    Wish(one.topic, existing, added, replication, one.rack_aware, hold, lead)
+                )
         eligible = {broker.id for broker in able}
         # Rows of a spec are not placed, but count as load for the topics next to them.
         rows = {one.topic: one.rows for one in step.topics if one.rows is not None}
@@ -129,13 +142,19 @@ class SimulatedCluster:
             brokers.append(Broker(max(b.id for b in brokers) + 1, rack))
         return replace(self, brokers=tuple(brokers))
 
-    def _rebalance(self) -> SimulatedCluster:
+    def _list_healthy(self) -> dict[str, list[bool]]:
+        """Return which partitions may move: a replica on a lost broker is back once that is."""
+        able = frozenset(broker.id for broker in eligible_brokers(self.brokers))
+        return {
+            name: [able.issuperset(row) for row in topic.assignment]
+            for name, topic in self.topics.items()
+        }
+
+    def _level(self) -> Mapping[str, Assignment]:
+        """Return rows that make every topic even."""
         rows = {name: topic.assignment for name, topic in self.topics.items()}
         able = frozenset(broker.id for broker in eligible_brokers(self.brokers))
-        # A replica on a lost broker is there again once the broker is.
-        healthy = {
-            name: [able.issuperset(row) for row in assignment] for name, assignment in rows.items()
-        }
+        healthy = self._list_healthy()
         wishes = tuple(
             MoveWish(
                 name,
@@ -148,21 +167,50 @@ class SimulatedCluster:
         )
         load = count_load(rows.values())
         problem = MoveProblem(self.brokers, able, *load, wishes, goal=MoveGoal.BALANCE)
-        topics = dict(self.topics)
-        copies: list[tuple[int, int]] = []
+        after = {}
         for name, moved in move_replicas(problem).items():
             rest = iter(moved)
-            after = tuple(
+            after[name] = tuple(
                 next(rest) if may_move else row
                 for row, may_move in zip(rows[name], healthy[name], strict=True)
             )
-            topics[name] = replace(self.topics[name], assignment=after)
+        return after
+
+    def _balance(self, aim: LoadAim) -> Mapping[str, Assignment]:
+        """Return rows that bring every broker near its share."""
+        somewhere = Location("simulation", 1)
+        healthy, topics, diffs = self._list_healthy(), {}, []
+        for name, topic in self.topics.items():
+            known = self.known.get(name, TopicState(name, None, ()))
+            rows = topic.assignment
+            topics[name] = state = replace(
+                known,
+                assignment=rows,
+                size_bytes=_lengthen(known.size_bytes, len(rows)),
+                write_bytes_per_s=_lengthen(known.write_bytes_per_s, len(rows)),
+                read_bytes_per_s=_lengthen(known.read_bytes_per_s, len(rows)),
+            )
+            given = {n: row for n, row in enumerate(rows) if not healthy[name][n]}
+            diffs.append(MoveDiff(TopicSpec(name, somewhere), state, rows, given, None, ()))
+        able = {broker.id for broker in eligible_brokers(self.brokers)}
+        cluster = ClusterState("", self.brokers, topics)
+        decided, _ = balance_by_load(ClusterEntry("", somewhere), diffs, cluster, aim, able)
+        return {
+            diff.spec.name: tuple(diff.given[number] for number in range(len(diff.rows)))
+            for diff in decided
+        }
+
+    def _move(self, moved: Mapping[str, Assignment]) -> SimulatedCluster:
+        topics = dict(self.topics)
+        copies: list[tuple[int, int]] = []
+        for name, after in moved.items():
+            before = topics[name].assignment
+            topics[name] = replace(topics[name], assignment=after)
+            sizes = self.known[name].size_bytes if name in self.known else ()
             # Partitions that a step added hold nothing yet.
-            sizes = chain(self.sizes.get(name) or repeat(-1), repeat(0))
+            pairs = zip(before, after, chain(sizes or repeat(-1), repeat(0)), strict=False)
             copies += (
-                (len(set(new) - set(old)), size)
-                for old, new, size in zip(rows[name], after, sizes, strict=False)
-                if set(new) != set(old)
+                (len(set(new) - set(old)), size) for old, new, size in pairs if set(new) != set(old)
             )
         known = all(size >= 0 for _, size in copies)
         size = sum(number * each for number, each in copies) if known else None
@@ -181,6 +229,11 @@ class SimulatedCluster:
         (loss,) = measure_losses(self.topics.values(), self.brokers, [lost])
         brokers = tuple(replace(b, alive=b.alive and b.id not in lost) for b in self.brokers)
         return replace(self, brokers=brokers, losses=(*self.losses, loss))
+
+
+def _lengthen(amounts: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Return amounts for more partitions: those that a step added hold nothing yet."""
+    return (*amounts, *[0] * (count - len(amounts))) if amounts else ()
 
 
 def _choose_replication(one: WantedTopic, topic: Exposed | None, able: int) -> int:
@@ -249,10 +302,13 @@ class LoseRack:
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """Make the replicas of all topics even, with the fewest moves, as `reconciler rebalance` does.
+    """Bring every broker near its share, as `reconciler rebalance` does, or make all topics even.
 
-    Partitions with a replica on a lost broker stay.
+    `aim` says near what, and how near; None makes the replicas of every topic even, with the fewest
+    moves. Partitions with a replica on a lost broker stay.
     """
+
+    aim: LoadAim | None = None
 
 
 SimulationStep = Place | AddBrokers | Rebalance | LoseBroker | LoseRack

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from reconciler.model.cluster import Assignment
+from reconciler.model.moves import LoadKind
 from reconciler.model.plan import Balance
 from reconciler.placement.loss import Loss, count_unwritable, lose_each_broker, lose_each_rack
 from reconciler.placement.measure import Quality, measure_quality
@@ -17,7 +18,7 @@ class Figures:
     """The figures of a strategy.
 
     `topic_…` is max − min of the most uneven topic; `cluster_…` is max − min over all topics
-    together. `weight_…` is the same by size or rate, in bytes or bytes per second; 0 by default.
+    together. `weight_…` is the same by an amount, in bytes or bytes per second; 0 by default.
     `…_if_broker` and `…_if_rack` are for the loss of the worst single broker or rack. `lost_heir`
     is the most leaders that one broker takes over in the losses that were simulated.
     """
@@ -103,8 +104,8 @@ def measure_simulated(
 
 
 def _weigh(simulated: SimulatedCluster) -> Balance | None:
-    """Measure sizes or rates on the eligible brokers; a dead broker leads nothing."""
-    if simulated.weights.by == "count":
+    """Measure amounts on the eligible brokers; a dead broker leads nothing."""
+    if simulated.weights.by is LoadKind.COUNT:
         return None
     living = {broker.id for broker in simulated.living}
     rows = (

@@ -9,6 +9,7 @@ from itertools import groupby
 from math import ceil
 from typing import Any
 
+from reconciler.model.moves import LoadKind
 from reconciler.model.plan import Spread
 from reconciler.placement.loss import Loss
 from reconciler.placement.measure import Quality
@@ -53,8 +54,8 @@ def render_comparison(comparisons: Sequence[Comparison]) -> str:
     """
     simulated = comparisons[0].simulated
     lost = bool(simulated.losses)
-    weigh = simulated.weights.by
-    weight = tuple((c[0].format(weigh), *c[1:]) for c in _WEIGHT if weigh != "count")
+    by = simulated.weights.by
+    weight = tuple((c[0].format(by), *c[1:]) for c in _list_weights(by))
     losses = (*_RACKS, *(_LOST if lost else _IF_LOST))
     if not lost and not any(broker.rack for broker in simulated.brokers):
         losses = tuple(c for c in losses if c[0] not in ("racks", "if a rack is lost"))
@@ -64,7 +65,7 @@ def render_comparison(comparisons: Sequence[Comparison]) -> str:
             rows += [(f"kafka, mean of {len(one.outcomes)}", one.mean), ("kafka, worst", one.worst)]
         else:
             rows.append((one.strategy, one.mean))
-    say = {key: AMOUNTS[weigh] for _, _, key in weight}
+    say = {key: AMOUNTS[by] for _, _, key in weight}
     tables: list[str] = []
     for columns in ((*_BALANCE, *weight), losses):
         cells = [
@@ -74,6 +75,15 @@ def render_comparison(comparisons: Sequence[Comparison]) -> str:
         heads = [("", "strategy"), *((group, name) for group, name, _ in columns)]
         tables += [*_table(heads, cells), ""]
     return "\n".join([describe_simulated(simulated), "", *tables, *_legend(simulated)]) + "\n"
+
+
+def _list_weights(by: LoadKind) -> tuple[Column, ...]:
+    """Return the columns of what bears the amount by which the cluster is balanced."""
+    leaders, replicas = _WEIGHT
+    return (
+        *([leaders] if by.is_on_leaders else []),
+        *([replicas] if by.is_on_replicas else []),
+    )
 
 
 def _say_copied(copied: tuple[int, int | None]) -> str:
@@ -99,7 +109,7 @@ def _legend(simulated: SimulatedCluster) -> Iterator[str]:
     if not lost:
         yield f"  ({ideal:,} of a broker's if they spread evenly)"
     weights = simulated.weights
-    if weights.by != "count":
+    if weights.by is not LoadKind.COUNT:
         estimated = name_estimates(weights.by, weights.unknown)
         yield f"by {weights.by}: all topics together; {estimated}"
     yield "under min: partitions that then refuse acks=all writes, by min.insync.replicas"
@@ -217,11 +227,10 @@ def _list_strategy(one: Comparison) -> dict[str, Any]:
 
 
 def _figures(one: Comparison, figures: Figures) -> dict[str, Any]:
-    """Return figures as JSON, without those by size or rate unless they are asked for."""
+    """Return figures as JSON, without those by bytes or traffic that the balance is not by."""
     listed = asdict(figures)
-    if one.simulated.weights.by == "count":
-        return {key: value for key, value in listed.items() if not key.startswith("weight_")}
-    return listed
+    weights = {key for _, _, key in _list_weights(one.simulated.weights.by)}
+    return {k: v for k, v in listed.items() if k in weights or not k.startswith("weight_")}
 
 
 def _quality(quality: Quality) -> dict[str, Any]:

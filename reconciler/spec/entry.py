@@ -10,7 +10,7 @@ from types import MappingProxyType
 from reconciler.errors import Finding, Location
 from reconciler.model.cluster import Guards
 from reconciler.model.hours import MoveHours
-from reconciler.model.moves import AskedRebalance, LoadAim, MovePolicy
+from reconciler.model.moves import AskedRebalance, LoadAim, LoadKind, MovePolicy
 from reconciler.model.rates import NO_RATES, Rates
 from reconciler.policy.policy import Policy
 from reconciler.spec.configs import Catalogue, choose_catalogue
@@ -88,6 +88,15 @@ class ClusterEntry:
         """The clusters of the stages before that of this one: a merge reaches them first."""
         number = next((n for n, stage in enumerate(self.stages) if self.name in stage), 0)
         return tuple(name for stage in self.stages[:number] for name in stage)
+
+    @property
+    def weighed_by(self) -> LoadKind:
+        """What the cluster is balanced by when topics are placed, unless a plan says otherwise.
+
+        Never by traffic: some seconds of it must not decide where replicas are for years.
+        """
+        first = self.balance.by[0]
+        return LoadKind.DISK if first is LoadKind.DISK and not self.why_no_rows else LoadKind.COUNT
 
     @property
     def why_no_rows(self) -> str:

@@ -200,20 +200,20 @@ class TestCommands:
         assert set(found.directories) == {1, 2, 3, 4, 5, 6}
         assert found.topics[topic].write_bytes_per_s == ()
 
-    def test_a_live_plan_weighs_by_size(
+    def test_a_live_plan_weighs_by_disk(
         self, topic: str, estate: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         # New partitions of a new topic count as the median of all topics: here, most are empty.
         grown = f"topic: {topic}\npartitions: 12\nacknowledge: [ordering]\n"
         (estate / "topics.yaml").write_text(grown)
-        assert run(["plan", str(estate), "--cluster", "lab", "--weigh", "size"]) == 0
-        assert "\nby size: leaders " in capsys.readouterr().out
+        assert run(["plan", str(estate), "--cluster", "lab", "--by", "disk"]) == 0
+        assert "\nby disk: replicas " in capsys.readouterr().out
 
     def test_a_live_plan_has_no_rates_to_weigh_by(
         self, estate: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert run(["plan", str(estate), "--cluster", "lab", "--weigh", "rate"]) == 64
-        assert "no rate is known of any partition" in capsys.readouterr().err
+        assert run(["plan", str(estate), "--cluster", "lab", "--by", "write"]) == 64
+        assert "no write rate is known of any partition" in capsys.readouterr().err
 
     @pytest.mark.usefixtures("topic", "brief_rates")
     def test_an_estate_is_read_with_all_that_moves_need(self, estate: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Literal
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.errors import escape_unprintable
 from reconciler.model.cluster import Assignment, Broker, ClusterState, TopicSpec, list_known
+from reconciler.model.moves import LoadKind
 from reconciler.model.plan import Balance, LevelResult, Plan, PlannedTopic
 from reconciler.model.steps import is_deletion
 from reconciler.placement.loss import Exposed, lose_each_broker, lose_each_rack
@@ -108,9 +109,9 @@ class Block:
 class Matrix:
     """A topic after the plan. The rows from `first_new` on are new.
 
-    `odds` is None if nothing new is placed. `levels` are those of the entire plan. `weigh` is what
-    brokers are weighed by, and empty by default. `was` holds the rows before a plan that changes
-    rows, and is empty otherwise.
+    `odds` is None if nothing new is placed. `levels` are those of the entire plan. `by` is what
+    the cluster is balanced by, None if replicas are counted. `was` holds the rows before a plan
+    that changes rows, and is empty otherwise.
     """
 
     topic: str
@@ -122,7 +123,7 @@ class Matrix:
     odds: Odds | None
     reasons: tuple[str, ...]
     levels: tuple[LevelResult, ...] = ()
-    weigh: str = ""
+    by: LoadKind | None = None
     was: Assignment = ()
 
     @property
@@ -211,7 +212,7 @@ def build_matrix(
         odds=weigh_odds(growth),
         reasons=tuple(map(escape_unprintable, reasons)),
         levels=plan.levels,
-        weigh=plan.weighed.by if plan.weighed else "",
+        by=plan.weighed.by if plan.weighed else None,
         was=before if moved else (),
     )
 

@@ -44,9 +44,9 @@ def render_matrix(matrix: Matrix, *, width: int = WIDTH, colour: bool = False) -
     Units: width in characters. New replicas have a `+`, with or without colours.
     """
     paint = Paint(colour)
-    totals = [("this topic", TOPIC), ("all topics", CLUSTER)]
-    if matrix.weigh:
-        totals.append((f"by {matrix.weigh}", weighed_by(matrix.weigh)))
+    totals: list[tuple[str, tuple[Measure, ...]]] = [("this topic", TOPIC), ("all topics", CLUSTER)]
+    if matrix.by is not None:
+        totals.append((f"by {matrix.by}", weighed_by(matrix.by)))
     table = Table((*_broker_lines(matrix, totals), *_if_lost(matrix)))
     fits = table.width <= width
     title = wrap(" · ".join(headline(matrix)), width)

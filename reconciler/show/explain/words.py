@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from reconciler.errors import escape_unprintable
+from reconciler.model.moves import LoadKind
 from reconciler.show.explain.matrix import Block, Column, Load, Matrix, Rack, Shift
 from reconciler.show.explain.odds import Odds, Risked
 from reconciler.units import AMOUNTS, count
@@ -59,12 +60,12 @@ TOPIC = (Measure("leaders", _topic, _leaders), Measure("replicas", _topic, _repl
 CLUSTER = (Measure("leaders", _cluster, _leaders), Measure("replicas", _cluster, _replicas))
 
 
-def weighed_by(weigh: str) -> tuple[Measure, Measure]:
-    """Return the measures of all topics by size or rate."""
-    say = AMOUNTS[weigh]
+def weighed_by(by: LoadKind) -> tuple[Measure, ...]:
+    """Return the measures of all topics by an amount, of what bears it."""
+    say = AMOUNTS[by]
     return (
-        Measure("leaders", _weight, _leaders, say),
-        Measure("replicas", _weight, _replicas, say),
+        *([Measure("leaders", _weight, _leaders, say)] if by.is_on_leaders else []),
+        *([Measure("replicas", _weight, _replicas, say)] if by.is_on_replicas else []),
     )
 
 

@@ -101,7 +101,7 @@ def write_outcome(plan: PlanView) -> Section:
     said = {
         "Size": plan.totals.words,
         "Cluster": plan.balance,
-        f"By {plan.weigh}": plan.weighed,
+        f"By {plan.by}": plan.weighed,
         "Placement": plan.evenness,
         "Next leaders": plan.next_leaders,
     }

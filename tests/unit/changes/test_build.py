@@ -7,6 +7,7 @@ from shorthand import HERE, ONE, brokers, cluster, plan, rows, spec, topic, unus
 from reconciler.changes.build import Placing
 from reconciler.errors import Finding, Severity
 from reconciler.model.cluster import Broker
+from reconciler.model.moves import LoadKind
 from reconciler.model.plan import Balance, Spread, TopicImage
 from reconciler.model.steps import steps_of
 
@@ -116,7 +117,7 @@ def test_internal_topics_count_neither_in_balance_nor_in_placement() -> None:
 def test_internal_topics_have_no_weight_by_size_either() -> None:
     huge = topic("1 1", "__consumer_offsets", internal=True, size_bytes=(2**40, 2**40))
     sized = topic(name="b", size_bytes=(2**21, 2**22, 2**23))
-    for placing in (Placing(weigh="size"), Placing(weigh="rate")):
+    for placing in (Placing(by=LoadKind.DISK), Placing(by=LoadKind.WRITE)):
         with_it, without = (
             plan([spec(**NEW)], cluster(*live), placing=placing)
             for live in ((huge, sized), (sized,))

@@ -11,6 +11,7 @@ from shorthand import brokers, cluster, diff, plan, said, spec, topic
 from reconciler.changes.plan import plan_cluster
 from reconciler.errors import Location
 from reconciler.model.cluster import BY_BROKERS, ClusterState, TopicSpec, leave_to_brokers
+from reconciler.model.moves import LoadKind
 from reconciler.model.steps import CreateTopic, ExpandTopic, brokers_of, steps_of
 from reconciler.planfile.codec import decode_plan, encode_plan, fingerprint_plan
 from reconciler.show.explain.matrix import build_matrix
@@ -137,9 +138,9 @@ def test_a_new_topic_is_explained_without_rows() -> None:
 
 def test_weights_have_no_effect_and_need_not_be_known() -> None:
     entry = ClusterEntry("prod", Location("topics/clusters.yaml", 2), placement=BROKER)
-    made = plan_cluster(entry, [new()], LIVE, weigh="size")
+    made = plan_cluster(entry, [new()], LIVE, by=LoadKind.DISK)
     assert said(note for note in made.notes if note.rule == "placement-keys") == [
-        "--weigh size has no effect, since the brokers of prod place replicas (placement: broker "
+        "--by disk has no effect, since the brokers of prod place replicas (placement: broker "
         "in clusters.yaml); leave it out [placement-keys]"
     ]
     counted = plan_cluster(entry, [new()], LIVE)

@@ -65,7 +65,7 @@ NAMED_ONCE = {
     "init --source": "workflows install from one repository",
     "owners --org": "completes the names of teams, which one organization has",
     "rebalance --over": "one limit for every disk",
-    "rebalance --within": "one band for every load",
+    **dict.fromkeys(("rebalance --within", "simulate --within"), "one band for every load"),
     "report --webhook-env": "a notification goes to one address",
     "report --clusters": "a JSON list, as a variable holds it",
     "sandbox --image": "a sandbox runs one release",

@@ -172,10 +172,15 @@ def test_counts_as_json(capsys: pytest.CaptureFixture[str]) -> None:
             "counts are tried with one strategy",
         ),
         (
-            "--against s.json --weigh size --grow t=4 --partitions-from 4 --to 5",
+            "--against s.json --by disk --grow t=4 --partitions-from 4 --to 5",
             "no size is known of any partition; use --against with a snapshot that has size_bytes",
         ),
-        ("--brokers 3 --weigh size --topic a=3x1", "--weigh size takes it from a snapshot"),
+        ("--brokers 3 --topic a=3x1 --within 5%", "--within is about a rebalance; add the step"),
+        (
+            "--brokers 3 --topic a=3x1 --rebalance --even-topics --leaders-only",
+            "--even-topics and --leaders-only exclude each other",
+        ),
+        ("--brokers 3 --by disk --topic a=3x1", "--by disk takes it from a snapshot"),
     ],
 )
 def test_usage(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

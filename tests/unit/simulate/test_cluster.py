@@ -9,6 +9,7 @@ from shorthand import brokers, cluster, rows, topic
 
 from reconciler.errors import UsageError
 from reconciler.model.cluster import Broker
+from reconciler.model.moves import LoadAim, LoadKind
 from reconciler.placement.strategies import place_replicas
 from reconciler.simulate.cluster import (
     AddBrokers,
@@ -155,3 +156,36 @@ def test_what_cannot_be_done_is_said(steps: list[SimulationStep], message: str) 
     with pytest.raises(UsageError) as refusal:
         take(*steps)
     assert str(refusal.value).startswith(message)
+
+
+def test_a_rebalance_by_disk_brings_brokers_near_their_share_of_bytes() -> None:
+    sized = cluster(
+        topic("1 1 2 3", "big", size_bytes=(100, 100, 10, 10)), nodes=brokers(None, None, None)
+    )
+    simulated = SimulatedCluster.of(sized)
+    by_count = take(Rebalance(LoadAim(within_percent=50)), simulated=simulated)
+    assert by_count.copied == ((0, 0),)
+    by_disk = take(Rebalance(LoadAim((LoadKind.DISK,), 50)), simulated=simulated)
+    assert by_disk.copied[0][1] == 110
+    held = Counter[int]()
+    for (broker, *_), size in zip(
+        by_disk.topics["big"].assignment, sized.topics["big"].size_bytes, strict=True
+    ):
+        held[broker] += size
+    assert sorted(held.values()) == [20, 100, 100]
+
+
+def test_a_rebalance_of_leaders_copies_nothing_and_leaves_what_was_lost() -> None:
+    simulated = SimulatedCluster.of(
+        cluster(topic("1,2 1,2 1,2 1,2 1,3", "t"), nodes=brokers(None, None, None))
+    )
+    after = take(LoseBroker(3), Rebalance(LoadAim(leaders_only=True)), simulated=simulated)
+    assert after.copied == ((0, 0),)
+    leaders = Counter(row[0] for row in after.topics["t"].assignment)
+    assert leaders == {1: 3, 2: 2}
+    assert after.topics["t"].assignment[4] == (1, 3)
+
+
+def test_a_rebalance_by_what_is_unknown_says_so() -> None:
+    with pytest.raises(UsageError, match="no write_bytes_per_s is known of any partition"):
+        take(create("t", 6, 2), Rebalance(LoadAim((LoadKind.WRITE,))))
