@@ -83,7 +83,7 @@ def assemble_plan(
     if proposed is not None:
         # Rows that a spec gives, or the brokers, are never proposed.
         open_ = {name: rows for name, rows in proposed.items() if name not in given}
-        placed, objections = prefer_rows(problem, placed, open_)
+        placed, objections = prefer_rows(problem, placed, open_, weights.measured)
         if objections:
             notes = (*notes, _note_objections(objections))
     rows = {**placed.rows, **given}

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from instances import draw_problem
+from sizes import choose
 from worlds import NAMES, World, rows_on, worlds
 
 from reconciler.changes.build import assemble_plan
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.model.cluster import Assignment
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Level, Plan
+from reconciler.placement.given_rows import prefer_rows
+from reconciler.placement.strategies import place_replicas
 from reconciler.planfile.approval import Approval, keep_approved, list_new_rows
 from reconciler.planfile.codec import fingerprint_plan
 
@@ -104,3 +110,23 @@ def test_forged_rows_choose_among_rows_that_are_as_good(world: World, data: st.D
             assert set(chain.from_iterable(theirs.after.assignment[existing:])) <= eligible
         same = replace(theirs, after=ours.after, balance_after=ours.balance_after)
         assert same == ours
+
+
+def test_rows_stay_approved_while_no_load_grows_or_shrinks_by_more_than_a_tenth() -> None:
+    rng = Random(20261129)
+    differing = 0
+    for _ in range(choose(150, 1_500)):
+        problem = draw_problem(rng, 1, partitions=3)
+        (wish,) = problem.wishes
+        problem = replace(problem, wishes=(replace(wish, weight=rng.choice((1, 100))),))
+        then = {broker.id: rng.randint(5_000, 6_000) for broker in problem.brokers}
+        # What it was is within a tenth of what it is now.
+        now = {b: rng.choice((math.ceil(y / 1.1), math.floor(y / 0.9))) for b, y in then.items()}
+        approved = place_replicas(replace(problem, replicas=then)).rows
+        grown = replace(problem, replicas=now)
+        placed = place_replicas(grown)
+        judged = prefer_rows(grown, placed, approved, {Level.CLUSTER_REPLICAS})
+        assert judged.objections == (), problem
+        assert judged.placed.rows == approved
+        differing += bool(prefer_rows(grown, placed, approved).objections)
+    assert differing > 10

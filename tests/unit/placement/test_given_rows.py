@@ -166,3 +166,29 @@ def test_nothing_to_place_takes_no_rows() -> None:
     problem = Problem(PLAIN, {}, {}, ())
     assert prefer(problem, Placed({}), {}) == Judged(Placed({}))
     assert prefer(problem, Placed({}), {"u": rows("1")}).objections
+
+
+def judge_amounts(loads: dict[int, int], given: str) -> Judged:
+    """Judge one new replica of 100 units next to these loads, where replicas bear amounts."""
+    wish = Wish("t", (), 1, 1, weight=100)
+    problem = Problem(PLAIN, {1: 0, 2: 0, 3: 0}, loads, (wish,))
+    placed = place_replicas(problem)
+    return prefer(problem, placed, {"t": rows(given)}, {Level.CLUSTER_REPLICAS})
+
+
+def test_what_growth_explains_is_no_objection() -> None:
+    """Broker 1 was the emptiest before it grew by a tenth."""
+    placed, objections = judge_amounts({1: 1100, 2: 1010, 3: 2000}, "1")
+    assert (placed.rows, objections) == ({"t": rows("1")}, ())
+
+
+def test_what_growth_does_not_explain_is_an_objection() -> None:
+    placed, (objection,) = judge_amounts({1: 1400, 2: 1010, 3: 2000}, "1")
+    assert placed.rows == {"t": rows("2")}
+    assert "replicas of the cluster more evenly" in objection
+
+
+def test_counts_do_not_grow_by_themselves() -> None:
+    wish = Wish("t", (), 1, 1)
+    problem = Problem(PLAIN, {1: 0, 2: 0, 3: 0}, {1: 110, 2: 101, 3: 200}, (wish,))
+    assert prefer(problem, place_replicas(problem), {"t": rows("1")}).objections
