@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat, zip_longest
+from itertools import chain, groupby, repeat, zip_longest
 
 ERASE_LINE = "\r\x1b[K"
 SHOW_CURSOR = "\x1b[?25h"
@@ -51,6 +51,20 @@ def set_columns(
     rows = list(rows)
     widths = [max(pair) for pair in zip_longest(measure_columns(rows), least, fillvalue=0)]
     return [set_row(row, widths, sides, between).rstrip() for row in rows]
+
+
+def set_groups(
+    heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], *, between: str = "   "
+) -> list[str]:
+    """Lay out a table of two head lines; a group's title spans its columns."""
+    lines = [[name for _, name in heads], *rows]
+    groups: list[list[str]] = []
+    for title, members in groupby(range(len(heads)), key=lambda number: heads[number][0]):
+        columns = list(members)
+        cells = [[line[number] for number in columns] for line in lines]
+        side, widths = ">" if groups else "<", measure_columns(cells)
+        groups.append([title, *(set_row(row, widths, side) for row in cells)])
+    return set_columns(zip(*groups, strict=True), "<>", between=between)
 
 
 def set_row(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from reconciler.model.cluster import ClusterState, Place, Replicas, TopicSpec
     from reconciler.model.moves import DirectoryAim, LoadAim, LoadKind
     from reconciler.model.plan import Commit, Plan
+    from reconciler.moves.compare import ComparedChoices
     from reconciler.planfile.approval import Approval
     from reconciler.spec.base import Base
     from reconciler.spec.changes import Changes
@@ -319,6 +320,38 @@ def plan_directories(
     entry = find_cluster(estate, cluster)
     refuse_other_cluster(entry, state)
     return plan_directories(entry, estate.topics_for(cluster), state, aim, topics=topics)
+
+
+def compare_rebalances(
+    estate: Estate,
+    cluster: str,
+    state: ClusterState,
+    wanted: LoadAim,
+    *,
+    topics: str = "*",
+    brokers: Collection[int] = (),
+    max_bytes: int | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> ComparedChoices:
+    """Plan a rebalance with each choice that there is, and say what each would cost.
+
+    `wanted` is compared in several bands. `say` takes the options of each choice in turn. The
+    rest, and the errors, are those of `plan_rebalance`.
+    """
+    from reconciler.moves.compare import compare_rebalances
+
+    entry = find_cluster(estate, cluster)
+    refuse_other_cluster(entry, state)
+    return compare_rebalances(
+        entry,
+        estate.topics_for(cluster),
+        state,
+        wanted,
+        topics=topics,
+        brokers=brokers,
+        max_bytes=max_bytes,
+        say=say,
+    )
 
 
 def plan_rows(

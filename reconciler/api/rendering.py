@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 if TYPE_CHECKING:
     from reconciler.model.cluster import ClusterState
     from reconciler.model.plan import Plan
+    from reconciler.moves.compare import ComparedChoices
     from reconciler.show.explain.matrix import Matrix
     from reconciler.spec.estate import Estate
 
@@ -54,6 +55,27 @@ def render_plan(
             return render_github(plan)
         case "text":
             return render_text(plan, colour=colour, unmanaged=unmanaged, width=width)
+        case _:
+            assert_never(format)
+
+
+def render_choices(compared: ComparedChoices, format: PlanFormat = "text") -> str:  # noqa: A002
+    """Render the choices of a rebalance: text for people, JSON, or a comment.
+
+    Errors: UsageError for annotations, since choices are no findings.
+    """
+    from reconciler.errors import UsageError
+    from reconciler.show import choices
+
+    match format:
+        case "json":
+            return choices.list_choices_json(compared)
+        case "markdown":
+            return choices.render_choices_markdown(compared)
+        case "github":
+            raise UsageError("--compare finds nothing to annotate; leave --format github out")
+        case "text":
+            return choices.render_choices(compared)
         case _:
             assert_never(format)
 

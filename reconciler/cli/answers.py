@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 from reconciler.errors import Severity
+from reconciler.model.moves import LoadKind
 from reconciler.model.outcomes import Outcome
 from reconciler.model.plan import Balance
 from reconciler.model.rights import Account, Operation, ResourceKind, Right, Task
@@ -231,6 +232,34 @@ class HoldingAnswer(_Answer):
 
 Holdings = list[HoldingAnswer]
 """What `fleet lake list` prints."""
+
+
+class ChoiceAnswer(_Answer):
+    """What a rebalance with these options would do. `farthest` is in parts of the share, by load.
+
+    `unknown` names loads of which no amount is known; nothing was planned then. `copied_bytes` and
+    `seconds` are null if they are not known.
+    """
+
+    options: str
+    unknown: list[LoadKind]
+    refused_by: list[str]
+    replicas: int
+    copied_bytes: int | None
+    leader_changes: int
+    seconds: int | None
+    farthest: dict[str, float]
+
+
+class ChoicesAnswer(_Answer):
+    """The choices of a rebalance. `farthest` is that of today."""
+
+    format_version: Version
+    cluster: str
+    wanted: str
+    within_percent: float
+    farthest: dict[str, float]
+    choices: list[ChoiceAnswer]
 
 
 def build_schema(answer: Any, title: str) -> dict[str, Any]:

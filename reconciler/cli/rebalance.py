@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reconciler.api.connections import find_cluster
 from reconciler.api.planning import (
+    compare_rebalances,
     load_estate,
     plan_directories,
     plan_rebalance,
     read_for_moves,
 )
-from reconciler.api.rendering import PlanFormat
+from reconciler.api.rendering import PlanFormat, render_choices
 from reconciler.cli import options
 from reconciler.cli.plans import check_out, choose_output, offer_plan
 from reconciler.cli.terminal import working
 from reconciler.model.moves import DirectoryAim, LoadAim, LoadKind
+
+if TYPE_CHECKING:
+    from reconciler.model.cluster import ClusterState
+    from reconciler.model.plan import Plan
+
+_OF_PLANS = {"--out", "--detailed-exitcode"}
+_ALONG = {
+    "--compare": {"--by", "--within"},
+    "--disks": {"--empty-dir", "--within", *_OF_PLANS},
+    "--empty-dir": {"--disks", "--within", *_OF_PLANS},
+    "--offline-replicas": _OF_PLANS,
+    "--even-topics": _OF_PLANS,
+    "--over": _OF_PLANS,
+}
+"""Options that decide what a rebalance is, and those of the others that go with each."""
 
 
 def _read_brokers(
@@ -95,6 +113,11 @@ def _read_directories(
     help="Move every replica off this log directory, such as 7:/var/kafka/d3, to others of its "
     "broker; repeatable.",
 )
+@click.option(
+    "--compare",
+    is_flag=True,
+    help="Make no plan: show what each choice would copy, and how even it makes the brokers.",
+)
 @options.against_option
 @options.plan_format_option
 @options.out_option
@@ -115,6 +138,7 @@ def command(
     offline_replicas: bool,
     disks: bool,
     empty_dir: tuple[tuple[int, str], ...],
+    compare: bool,
     against: Path | None,
     form: PlanFormat,
     out: Path | None,
@@ -129,66 +153,63 @@ def command(
 
     ESTATE has the connection settings, and allows this under `moves`. ESTATE defaults to topics.
     """
-    out, form = choose_output(out, form)
-    check_out(out)
     loaded = load_estate(estate)
-    if disks or empty_dir:
-        if offline_replicas or even_topics or over or by or leaders_only:
-            what = "--disks and --empty-dir move replicas within their brokers"
-            raise click.UsageError(f"{what}; only --within, --brokers, --topic and --max-bytes go")
-        balance = find_cluster(loaded, cluster).balance
-        directories = DirectoryAim(
-            disks,
-            within or balance.within_percent,
-            frozenset(empty_dir),
-            frozenset(brokers),
-            max_bytes,
-        )
-        plan_within = partial(plan_directories, loaded, cluster, aim=directories, topics=topic)
-        with working(f"reading {cluster}") as say:
-            state = read_for_moves(loaded, cluster, bootstrap_servers, against, plan_within)
-            say("planning")
-            planned = plan_within(state)
-        return offer_plan(planned, form, out, detailed=detailed_exitcode)
-    other = [
-        name
-        for name, given in (
-            ("--offline-replicas", offline_replicas),
-            ("--even-topics", even_topics),
-            ("--over", over),
-            ("--by", by),
-        )
-        if given
-    ]
-    if len(other) > 1 or (other and other != ["--by"] and (within or leaders_only)):
-        what = "--offline-replicas, --even-topics, --over and --by exclude each other"
-        raise click.UsageError(what)
-    aim = None if offline_replicas or even_topics else find_cluster(loaded, cluster).balance
-    if aim is not None:
-        by = (LoadKind.DISK,) if over else by or aim.by
-        within = within or aim.within_percent
-        aim = LoadAim(by, within, leaders_only, over_percent=over)
-    plan = partial(
-        plan_rebalance,
+    given = {
+        "--by": by,
+        "--within": within,
+        "--leaders-only": leaders_only,
+        "--over": over,
+        "--even-topics": even_topics,
+        "--offline-replicas": offline_replicas,
+        "--disks": disks,
+        "--empty-dir": empty_dir,
+        "--compare": compare,
+        "--out": out,
+        "--detailed-exitcode": detailed_exitcode,
+    }
+    _refuse_mixtures({name for name, value in given.items() if value})
+    usual = find_cluster(loaded, cluster).balance
+    kinds = (LoadKind.DISK,) if over else by or usual.by
+    aim = LoadAim(kinds, within or usual.within_percent, leaders_only, over_percent=over)
+    chosen: dict[str, Any] = {"topics": topic, "brokers": brokers, "max_bytes": max_bytes}
+    read = partial(
+        read_for_moves,
         loaded,
         cluster,
-        topics=topic,
-        brokers=brokers,
-        max_bytes=max_bytes,
-        offline=offline_replicas,
-        aim=aim,
+        bootstrap_servers,
+        against,
+        with_reads=LoadKind.READ in kinds,
     )
-    kinds = aim.by if aim is not None else ()
-    by_rates = not {LoadKind.WRITE, LoadKind.READ}.isdisjoint(kinds)
-    with working(f"reading {cluster}") as say:
-        state = read_for_moves(
-            loaded,
-            cluster,
-            bootstrap_servers,
-            against,
-            None if by_rates else plan,
-            with_reads=LoadKind.READ in kinds,
+    if compare:
+        with working(f"reading {cluster}") as say:
+            compared = compare_rebalances(
+                loaded, cluster, read(None), aim, **chosen, say=lambda each: say(f"planning {each}")
+            )
+        click.echo(render_choices(compared, form), nl=False)
+        return 0
+    out, form = choose_output(out, form)
+    check_out(out)
+    by_rates = False
+    plan: Callable[[ClusterState], Plan]
+    if disks or empty_dir:
+        within_brokers = DirectoryAim(
+            disks, aim.within_percent, frozenset(empty_dir), frozenset(brokers), max_bytes
         )
+        plan = partial(plan_directories, loaded, cluster, aim=within_brokers, topics=topic)
+    elif even_topics or offline_replicas:
+        plan = partial(plan_rebalance, loaded, cluster, offline=offline_replicas, **chosen)
+    else:
+        by_rates = not {LoadKind.WRITE, LoadKind.READ}.isdisjoint(kinds)
+        plan = partial(plan_rebalance, loaded, cluster, aim=aim, **chosen)
+    with working(f"reading {cluster}") as say:
+        state = read(None if by_rates else plan)
         say("planning")
         planned = plan(state)
     return offer_plan(planned, form, out, detailed=detailed_exitcode)
+
+
+def _refuse_mixtures(given: Collection[str]) -> None:
+    """Refuse options that say different things. Errors: click.UsageError with two of them."""
+    for option, along in _ALONG.items():
+        if option in given and (wrong := sorted(set(given) - {option} - along)):
+            raise click.UsageError(f"{option} does not go with {wrong[0]}; leave one of them out")

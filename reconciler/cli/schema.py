@@ -149,6 +149,9 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
         "simulate": _answer(
             lambda a: a.build_schema(a.StrategiesAnswer | a.CountsAnswer, "A simulated placement")
         ),
+        "compare": _answer(
+            lambda a: a.build_schema(a.ChoicesAnswer, "What each choice of a rebalance would cost")
+        ),
         "rehearse": _answer(lambda a: a.build_schema(a.RehearsalAnswer, "A rehearsed plan")),
         "sandbox": _answer(lambda a: a.build_schema(a.SandboxAnswer, "The throwaway cluster")),
         "fleet-plan": _fleet(lambda a: a.build_fleet_plan()),

@@ -92,6 +92,32 @@ def balance_by_load(
     return decided, balance
 
 
+def measure_farthest(
+    entry: ClusterEntry,
+    diffs: Sequence[MoveDiff],
+    state: ClusterState,
+    able: Collection[int],
+    kinds: Collection[LoadKind],
+) -> dict[str, float]:
+    """Return how far from its share the farthest broker is, of each load by its name.
+
+    `leaders` are counted. In: the rows of the state, and the kinds whose amounts are known.
+    Units: parts of the share.
+    """
+    table = _Table(entry, diffs, state, LoadAim(), frozenset(able))
+    loads = [
+        *((str(kind), kind, False) for kind in LoadKind if kind is not LoadKind.READ),
+        ("read", LoadKind.READ, True),
+        ("leaders", LoadKind.COUNT, True),
+    ]
+    needed = {LoadKind.READ: {LoadKind.READ, LoadKind.WRITE}}
+    return {
+        name: table.measure_farthest(kind, leads=leads)
+        for name, kind, leads in loads
+        if needed.get(kind, {kind}).issubset(kinds)
+    }
+
+
 def _list_leader_kinds(aim: LoadAim) -> list[LoadKind]:
     """Return what leaders are balanced by: rates if they are asked for, or else their number."""
     rates: list[LoadKind] = [k for k in aim.by if k in (LoadKind.WRITE, LoadKind.READ)]
@@ -138,7 +164,7 @@ class _Table:
         self.anywhere = {name for name, diff in moving.items() if not diff.spec.rack_aware}
         known = {broker.id for broker in state.brokers}
         self.ids = sorted(known.union(*rows))
-        self.sized = _is_known(state, LoadKind.DISK)
+        self.sized = is_known(state, LoadKind.DISK)
 
     def move_replicas(self, kinds: Sequence[LoadKind]) -> _Stage:
         """Choose brokers for replicas, so that loads of these kinds are in their bands."""
@@ -187,6 +213,22 @@ class _Table:
         bands = self._describe(problem, found.rows, kinds, outside, shares, of_leaders=True)
         left = float(problem.measure_outside(problem.add_up(found.rows)).sum())
         return _Stage(tuple(after), bands, int(found.least_cost), left > 0)
+
+    def measure_farthest(self, kind: LoadKind, *, leads: bool) -> float:
+        """Return how far from its share the farthest broker is, in parts of the share."""
+        import numpy as np
+
+        from reconciler.placement.loads.problem import NOBODY
+
+        width = max(map(len, self.rows), default=1)
+        rows = self._index([[*row, *[NOBODY] * (width - len(row))] for row in self.rows])
+        none = np.array([], dtype=np.int64)
+        held, within = (rows[:, :1], rows) if leads else (rows, none)
+        cost = np.ones(len(rows), dtype=np.int64)
+        problem, _, (share,) = self._set_bands(held, [kind], cost, within)
+        (load,) = problem.add_up(held)
+        counts = [n for n, broker in enumerate(self.ids) if broker in self.able and share[n]]
+        return max((float(abs(load[n] - share[n]) / share[n]) for n in counts), default=0.0)
 
     def _check(self, problem: LoadProblem, rows: Ints) -> None:
         from reconciler.placement.loads.check import check_loads
@@ -403,7 +445,8 @@ def choose_capacity(
     return np.array([written.get(broker, 1) for broker in ids], dtype=np.float64)
 
 
-def _is_known(state: ClusterState, kind: LoadKind) -> bool:
+def is_known(state: ClusterState, kind: LoadKind) -> bool:
+    """Return whether the amount of any partition is known."""
     return any(
         amount >= 0
         for topic in state.topics.values()

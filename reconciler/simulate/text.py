@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import groupby
 from math import ceil
 from typing import Any
 
@@ -17,7 +16,7 @@ from reconciler.placement.weigh import name_estimates
 from reconciler.simulate.cluster import SimulatedCluster, WantedTopic
 from reconciler.simulate.compare import KAFKA, Comparison, CountResult
 from reconciler.simulate.figures import Figures
-from reconciler.styling import measure_columns, set_columns, set_row
+from reconciler.styling import set_groups
 from reconciler.units import AMOUNTS, approximate_size, count
 
 Column = tuple[str, str, str]
@@ -73,7 +72,7 @@ def render_comparison(comparisons: Sequence[Comparison]) -> str:
             for name, f in rows
         ]
         heads = [("", "strategy"), *((group, name) for group, name, _ in columns)]
-        tables += [*_table(heads, cells), ""]
+        tables += [*set_groups(heads, cells), ""]
     return "\n".join([describe_simulated(simulated), "", *tables, *_legend(simulated)]) + "\n"
 
 
@@ -173,7 +172,7 @@ def render_counts(
         f"{KAFKA}: the mean of random placements as Kafka makes them; worst: the worst",
         "the same on each: what every broker has as many of; both: leaders and replicas",
     )
-    return "\n".join([title, "", *_table(heads, cells), "", *legend]) + "\n"
+    return "\n".join([title, "", *set_groups(heads, cells), "", *legend]) + "\n"
 
 
 def _spread(spread: Spread) -> str:
@@ -183,18 +182,6 @@ def _spread(spread: Spread) -> str:
 def _number(value: float) -> str:
     """Format a number: integers as they are, means with one decimal."""
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
-
-
-def _table(heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lay out a table of two head lines; a group's title spans its columns."""
-    lines = [[name for _, name in heads], *rows]
-    groups: list[list[str]] = []
-    for title, members in groupby(range(len(heads)), key=lambda number: heads[number][0]):
-        columns = list(members)
-        cells = [[line[number] for number in columns] for line in lines]
-        side, widths = ">" if groups else "<", measure_columns(cells)
-        groups.append([title, *(set_row(row, widths, side) for row in cells)])
-    return set_columns(zip(*groups, strict=True), "<>", between="   ")
 
 
 def list_comparison(comparisons: Sequence[Comparison]) -> str:

@@ -55,15 +55,17 @@ DOORS = {
         trouble""",
     "inventory": "brokers configs description groups inventory topics",
     "kafka": "audit connection grants lock mover moves reader writer",
-    "moves": """asked by_load decisions differences directories elections needs plan progress
-        reassignments rebalance running.cancel running.interventions running.run throttles""",
+    "moves": """asked by_load compare decisions differences directories elections needs plan
+        progress reassignments rebalance running.cancel running.interventions running.run
+        throttles""",
     "placement": """bounds given_rows kafka_placement loads.check loads.problem loads.search
         loads.shares loss measure moving.check moving.moves moving.problem problem strategies
         weigh""",
     "sandbox": "cluster control jars launch paths record request",
     "scaffold": "adoption answers checks repository tasks",
-    "show": """description explain.matrix explain.picture explain.text fields github gradual grants
-        health history inventory markdown.marks markdown.page moves_in_flight text view wording""",
+    "show": """choices description explain.matrix explain.picture explain.text fields github gradual
+        grants health history inventory markdown.marks markdown.page moves_in_flight text view
+        wording""",
 }
 """The modules of a package that other packages may import. The others are private to it."""
 

@@ -121,6 +121,7 @@ def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("doctor elsewhere", "doctor", "checks"),
         ("plan --cluster prod --against s.json", "plan", "resource_changes"),
         ("rebalance --cluster prod --against s.json", "plan", "format_version"),
+        ("rebalance --cluster prod --against s.json --compare", "compare", "choices"),
         ("show plan.json", "plan", "resource_changes"),
         ("simulate --brokers 3 --topic x=6x2 --lose-broker 1", "simulate", "strategies"),
         ("simulate --against s.json --add-brokers 1 --rebalance", "simulate", "strategies"),

@@ -83,9 +83,9 @@ def test_every_topic_even_is_asked_for_by_name() -> None:
         (["--by", "bytes"], "'bytes' is none of count, disk, write, read"),
         (["--within", "0%"], "'0%' is not from 1% to 100%"),
         (["--within", "much"], "'much' is not from 1% to 100%"),
-        (["--even-topics", "--by", "disk"], "exclude each other"),
-        (["--even-topics", "--within", "5%"], "exclude each other"),
-        (["--offline-replicas", "--leaders-only"], "exclude each other"),
+        (["--even-topics", "--by", "disk"], "--even-topics does not go with --by"),
+        (["--even-topics", "--within", "5%"], "--even-topics does not go with --within"),
+        (["--offline-replicas", "--leaders-only"], "does not go with --leaders-only"),
         (["--by", "disk", "--leaders-only"], "bytes on disk do not move with leaders"),
         (["--by", "read"], "no read_bytes_per_s is known of any partition"),
     ],
@@ -163,14 +163,14 @@ def test_what_hides_groups_is_said_where_reads_matter(capsys: pytest.CaptureFixt
     assert "rates of reads are unknown: x" in capsys.readouterr().err
     assert run([*asked, "--by", "write"]) == 0
     assert "rates of reads" not in capsys.readouterr().out
-    assert run(["plan", "--cluster", "prod", "--against", "s.json", "--weigh", "rate"]) == 0
+    assert run(["plan", "--cluster", "prod", "--against", "s.json", "--by", "write"]) == 0
     assert "rates of reads" not in capsys.readouterr().out
 
 
 def test_a_plan_that_weighs_by_rates_says_the_time_too(capsys: pytest.CaptureFixture[str]) -> None:
     measure(600)
     asked = ["plan", "--cluster", "prod", "--against", "s.json"]
-    assert run([*asked, "--weigh", "rate"]) == 0
+    assert run([*asked, "--by", "write"]) == 0
     assert "writes were measured over 10 min [rates-measured]" in capsys.readouterr().out
     assert run(asked) == 0
     assert "rates-measured" not in capsys.readouterr().out
@@ -231,8 +231,8 @@ class TestDirectories:
         [
             (["--empty-dir", "/b"], "'/b' is not a log directory of a broker, such as 7:/var"),
             (["--empty-dir", "1:b"], "'1:b' is not a log directory of a broker"),
-            (["--disks", "--by", "disk"], "move replicas within their brokers"),
-            (["--empty-dir", "1:/a", "--offline-replicas"], "move replicas within their brokers"),
+            (["--disks", "--by", "disk"], "--disks does not go with --by"),
+            (["--empty-dir", "1:/a", "--over", "9%"], "--empty-dir does not go with --over"),
             (["--empty-dir", "1:/z"], "broker 1 has no log directory /z; it has /a, /b, /c"),
         ],
     )
@@ -241,3 +241,75 @@ class TestDirectories:
     ) -> None:
         assert run(["rebalance", "--cluster", "prod", "--against", "s.json", *options]) == 64
         assert said in " ".join(capsys.readouterr().err.split())
+
+
+def compare(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    asked = ["rebalance", "--cluster", "prod", "--against", "s.json", "--compare"]
+    assert run([*asked, *options]) == 0
+    return capsys.readouterr().out
+
+
+def test_choices_are_shown_side_by_side_and_no_plan_is_made(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = compare(capsys, "--by", "disk").splitlines()
+    assert [line.split("  ")[0] for line in lines[2:14]] == [
+        "",
+        "rebalance",
+        "as it is",
+        "--by count",
+        "--by disk",
+        "--by write",
+        "--by disk,write",
+        "--even-topics",
+        "--by count --leaders-only",
+        "--by disk --within 5%",
+        "--by disk --within 20%",
+        "",
+    ]
+    cells = {line.split("  ")[0]: line.split() for line in lines[4:13]}
+    assert cells["as it is"][-4:] == ["100", "%", "100", "%"]
+    assert cells["--by count"][2:5] == ["4", "40", "B"]
+    assert max(map(len, compare(capsys, "--by", "disk,write").splitlines())) <= 100
+    assert not Path("plan.json").exists()
+
+
+def test_each_choice_costs_what_its_plan_does(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = json.loads(compare(capsys, "--format", "json"))
+    choices = {each["options"]: each for each in answer["choices"]}
+    for options, found in choices.items():
+        moves = plan(*options.split())
+        assert found["replicas"] == moves["replicas"], options
+        assert found["copied_bytes"] == moves["forecast"]["copied_bytes"], options
+        assert found["leader_changes"] == moves["leader_changes"], options
+    capsys.readouterr()
+    for by in ("count", "write"):
+        (band, *_) = plan("--by", by)["balance"]["bands"]
+        off = [abs(each["after"] - each["share"]) / each["share"] for each in band["brokers"]]
+        assert choices[f"--by {by}"]["farthest"][by] == pytest.approx(max(off))
+        off = [abs(each["before"] - each["share"]) / each["share"] for each in band["brokers"]]
+        assert answer["farthest"][by] == pytest.approx(max(off))
+
+
+def test_a_choice_by_what_is_unknown_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    state = json.loads(Path("s.json").read_text())
+    for topic in state["topics"]:
+        del topic["write_bytes_per_s"]
+    Path("s.json").write_text(json.dumps(state))
+    lines = compare(capsys).splitlines()
+    (by_write,) = [line for line in lines if line.startswith("--by write ")]
+    assert by_write.split()[2:] == ["unknown", *"––––––"]
+    assert "unknown: no write of any partition is known" in lines
+
+
+def test_a_comment_compares_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = compare(capsys, "--format", "markdown").splitlines()
+    assert lines[0] == "prod · what a rebalance would cost · within 10 % of the share."
+    assert any(line.startswith("| `--by count` | 4 | 40 B |") for line in lines)
+
+
+@pytest.mark.parametrize("option", ["--leaders-only", "--even-topics", "--detailed-exitcode"])
+def test_a_comparison_makes_no_plan(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["rebalance", "--cluster", "prod", "--against", "s.json", "--compare", option]
+    assert run(asked) == 64
+    assert f"--compare does not go with {option}" in capsys.readouterr().err
