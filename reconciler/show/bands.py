@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from reconciler.model.cluster import Broker
+from reconciler.model.cluster import Broker, Replicas
 from reconciler.model.moves import (
     BrokerBand,
     DirectoryBand,
@@ -13,12 +14,17 @@ from reconciler.model.moves import (
     PlannedBalance,
     PlannedDirectories,
 )
-from reconciler.units import AMOUNTS, count
+from reconciler.units import AMOUNTS, approximate_size, count
 
 Line = tuple[str, str]
+Moved = tuple[Replicas, Replicas, int]
+"""A row before and after, and the bytes of its partition, -1 if unknown."""
 
 SHOWN = 12
 """The most brokers of a band that are shown; those that were outside come first."""
+
+PAIRS = 8
+"""The most pairs of brokers that a summary of moves names."""
 
 _WIDTH = 24
 """The columns of a bar: twice the share, so that the middle is the share."""
@@ -40,7 +46,7 @@ def say_directories(planned: PlannedDirectories) -> Iterator[Line]:
     for each in shown:
         yield f"broker {each.broker}", f"{_show(each, LoadKind.DISK)} · {each.path}"
     if len(planned.bands) > len(shown):
-        yield "", f"{len(planned.bands) - len(shown):,} more"
+        yield "others", f"{len(planned.bands) - len(shown):,} more"
 
 
 def _sum_up_directories(planned: PlannedDirectories) -> Iterator[str]:
@@ -62,6 +68,51 @@ def _sum_up_directories(planned: PlannedDirectories) -> Iterator[str]:
         yield f"out of reach for {len(left):,}: {named}{more}"
     elif outside:
         yield f"all within {planned.within_percent / 2:g} % afterwards"
+
+
+def say_reason(balance: PlannedBalance, old: Replicas, new: Replicas) -> str:
+    """Say from which broker to which one a replica goes, and how far both were from their shares.
+
+    By the first load of which one of them was outside its band; empty if nothing is copied.
+    """
+    gives, takes = sorted({*old} - {*new}), sorted({*new} - {*old})
+    bands = [band for band in balance.bands if not band.of_leaders]
+    if not (gives and takes and bands):
+        return ""
+    band = next((b for b in bands if {*gives, *takes}.intersection(b.outside)), bands[0])
+    off = {each.broker: f" {_say_off(each, each.before)}".rstrip() for each in band.brokers}
+    sides = (
+        ", ".join(f"{broker}{off.get(broker, '')}" for broker in side) for side in (gives, takes)
+    )
+    by = f" by {_name(band)}" if len(bands) > 1 else ""
+    return "from {} to {}".format(*sides) + by
+
+
+def sum_up_pairs(
+    balance: PlannedBalance, moved: Iterable[Moved], brokers: Iterable[Broker]
+) -> Iterator[Line]:
+    """Say which brokers give most to which ones: replicas, and bytes if all sizes are known."""
+    places = {broker.id: (broker.rack or "", broker.id) for broker in brokers}
+    replicas: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    unknown = False
+    for old, new, size in moved:
+        # Of several copies in a row, each stays in its rack if it can.
+        gives, takes = (
+            sorted(side, key=lambda broker: places.get(broker, ("", broker)))
+            for side in ({*old} - {*new}, {*new} - {*old})
+        )
+        for give, take in zip(gives, takes, strict=False):
+            reason = say_reason(balance, (give,), (take,))
+            replicas[reason] += 1
+            sizes[reason] += size
+            unknown |= size < 0
+    order = replicas if unknown else sizes
+    for reason in sorted(replicas, key=lambda reason: (-order[reason], reason))[:PAIRS]:
+        amount = "" if unknown else f", {approximate_size(sizes[reason])}"
+        yield reason, f"{count(replicas[reason], 'replica')}{amount}"
+    if (more := len(replicas) - PAIRS) > 0:
+        yield "others", f"between {count(more, 'more pair')} of brokers"
 
 
 def _name(band: LoadBand) -> str:
@@ -103,7 +154,7 @@ def _list_bars(band: LoadBand, racks: Mapping[int, str | None]) -> Iterator[Line
             " ".join([_show(each, band.by), *([f"· rack {rack}"] if rack else [])]),
         )
     if len(band.brokers) > len(shown):
-        yield "", f"{count(len(band.brokers) - len(shown), 'more broker')}"
+        yield "others", count(len(band.brokers) - len(shown), "more broker")
 
 
 def _show(each: BrokerBand | DirectoryBand, by: LoadKind) -> str:

@@ -15,7 +15,7 @@ from reconciler.model.moves import (
 )
 from reconciler.model.plan import Plan, PlannedTopic
 from reconciler.model.steps import Verb
-from reconciler.show.bands import say_bands, say_directories
+from reconciler.show.bands import Moved, say_bands, say_directories, say_reason, sum_up_pairs
 from reconciler.show.wording import FieldView, StepView
 from reconciler.units import (
     AMOUNTS,
@@ -26,6 +26,10 @@ from reconciler.units import (
 
 Line = tuple[str, str]
 """A label and a text."""
+
+
+REASONS = 100
+"""The most replicas of a balance for which each moved partition has a reason of its own."""
 
 
 def say_moves(plan: Plan) -> tuple[Line, ...]:
@@ -42,6 +46,8 @@ def _say(moves: PlannedMoves, plan: Plan) -> Iterator[Line]:
     if moves.directories:
         yield from say_directories(moves.directories)
     yield "moves", " · ".join(_say_copies(moves, plan))
+    if moves.balance and moves.replicas > REASONS:
+        yield from sum_up_pairs(moves.balance, _list_moved(plan, forecast), plan.brokers)
     if moves.copies_data:
         yield "time", " · ".join(_say_time(moves))
         yield "limits", ", ".join(_say_limits(moves))
@@ -193,7 +199,7 @@ def _pair_rows(topic: PlannedTopic) -> Iterator[tuple[tuple[int, ...], tuple[int
 
 
 def detail_step(step: StepView, topic: PlannedTopic, moves: PlannedMoves | None) -> StepView:
-    """Add to a move of replicas what it copies, and the config that is lowered meanwhile."""
+    """Add to a move of replicas what it copies, why, and the config that is lowered meanwhile."""
     if moves is None or step.verb is not Verb.MOVE:
         return step
     details = [*_detail_copies(topic, moves.forecast), *step.details]
@@ -203,7 +209,21 @@ def detail_step(step: StepView, topic: PlannedTopic, moves: PlannedMoves | None)
         restored = replace(lowered, before=lowered.after, after=lowered.before)
         details.insert(0, ("before the copies", f"{MIN_INSYNC} {lowered.words}"))
         details.append(("after the copies", f"{MIN_INSYNC} {restored.words}"))
-    return replace(step, details=tuple(details))
+    step = replace(step, details=tuple(details))
+    if moves.balance is None or moves.replicas > REASONS:
+        return step
+    reasons = [say_reason(moves.balance, old, new) for old, new in _pair_rows(topic)]
+    rows = (
+        replace(row, why=reasons[int(row.name.removeprefix("partition "))]) for row in step.rows
+    )
+    return replace(step, rows=tuple(rows))
+
+
+def _list_moved(plan: Plan, forecast: Forecast | None) -> Iterator[Moved]:
+    for topic in plan.topics:
+        sizes = forecast.sizes.get(topic.name, ()) if forecast else ()
+        for number, (old, new) in enumerate(_pair_rows(topic)):
+            yield old, new, sizes[number] if number < len(sizes) else -1
 
 
 def _detail_copies(topic: PlannedTopic, forecast: Forecast | None) -> Iterator[Line]:

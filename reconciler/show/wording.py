@@ -45,7 +45,8 @@ class Tone(StrEnum):
 class FieldView:
     """A field that changes. `before` and `after` are None where it is not set.
 
-    `explicit`: the value is in force already, by the brokers' defaults.
+    `explicit`: the value is in force already, by the brokers' defaults. `why` says why it changes,
+    where that is not in a spec.
     """
 
     name: str
@@ -53,13 +54,15 @@ class FieldView:
     after: str | None
     where: Location | None = None
     explicit: bool = False
+    why: str = ""
 
     @property
     def words(self) -> str:
         """Return the change from → to, each value in full."""
         if self.explicit:
             return f"{self.show(self.after)} by default → set"
-        return f"{self.show(self.before, 'not set')} → {self.show(self.after, 'unset')}"
+        words = f"{self.show(self.before, 'not set')} → {self.show(self.after, 'unset')}"
+        return f"{words} · {self.why}" if self.why else words
 
     @property
     def place(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -313,3 +314,37 @@ def test_a_comparison_makes_no_plan(option: str, capsys: pytest.CaptureFixture[s
     asked = ["rebalance", "--cluster", "prod", "--against", "s.json", "--compare", option]
     assert run(asked) == 64
     assert f"--compare does not go with {option}" in capsys.readouterr().err
+
+
+def test_each_partition_says_from_which_broker_to_which_one_it_moves(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["rebalance", "--cluster", "prod", "--against", "s.json"]
+    assert run([*asked, "--by", "count"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    moved = [line for line in lines if line.startswith("            partition 0 ")]
+    copies = [line for line in moved if " · from " in line]
+    assert copies
+    for line in copies:
+        assert re.search(r" · from [12] \(\+100 %\)(, 2 \(\+100 %\))? to [34] \(-100 %\)", line)
+    assert run([*asked, "--even-topics"]) == 0
+    assert " · from " not in capsys.readouterr().out
+    assert run([*asked, "--by", "disk,write"]) == 0
+    assert re.search(r"to [34] \(-100 %\)(, 4 \(-100 %\))? by disk\n", capsys.readouterr().out)
+
+
+def test_many_moves_are_summed_up_by_pairs_of_brokers(capsys: pytest.CaptureFixture[str]) -> None:
+    state = json.loads(Path("s.json").read_text())
+    rows = [[1, 2]] * 200
+    state["topics"] = [
+        {"name": "t", "topic_id": "i", "partitions": rows, "in_sync": rows, "size_bytes": [5] * 200}
+    ]
+    Path("s.json").write_text(json.dumps(state))
+    assert run(["rebalance", "--cluster", "prod", "--against", "s.json", "--by", "disk"]) == 0
+    out = capsys.readouterr().out
+    assert " · from " not in out
+    pairs = re.findall(r"^from .*: (\d+) replicas?, (\d+) B$", out, re.MULTILINE)
+    replicas = sum(int(number) for number, _ in pairs)
+    assert replicas > 100
+    assert sum(int(size) for _, size in pairs) == 5 * replicas
+    assert f"moves: {replicas} replicas of " in out
