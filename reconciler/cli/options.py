@@ -13,11 +13,12 @@ import click
 
 from reconciler.cli.variables import VARIABLES, Given, read_variables
 from reconciler.errors import SandboxError
-from reconciler.model.moves import LoadKind
 from reconciler.units import SECOND, UnitError, parse_duration, parse_size
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from reconciler.model.moves import LoadKind
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -29,6 +30,8 @@ def read_loads(
     ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
 ) -> tuple[LoadKind, ...]:
     """Read what brokers are balanced by, such as disk,write."""
+    from reconciler.model.moves import LoadKind
+
     names = [name for part in value for name in part.split(",")]
     if unknown := [name for name in names if name not in list(LoadKind)]:
         what = f"{unknown[0]!r} is none of {', '.join(LoadKind)}"
