@@ -209,6 +209,18 @@ class TestCommands:
         assert run(["plan", str(estate), "--cluster", "lab", "--by", "disk"]) == 0
         assert "\nby disk: replicas " in capsys.readouterr().out
 
+    def test_the_balance_of_the_cluster_has_sizes_read_where_topics_are_placed(
+        self, topic: str, estate: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        clusters = estate / "clusters.yaml"
+        clusters.write_text(clusters.read_text().replace("lab: {", "lab: {balance: {by: [disk]}, "))
+        grown = f"topic: {topic}\npartitions: 12\nacknowledge: [ordering]\n"
+        (estate / "topics.yaml").write_text(grown)
+        assert run(["plan", str(estate), "--cluster", "lab"]) == 0
+        assert "\nby disk: replicas " in capsys.readouterr().out
+        assert run(["plan", str(estate), "--cluster", "lab", "--by", "count"]) == 0
+        assert "\nby disk: " not in capsys.readouterr().out
+
     def test_a_live_plan_has_no_rates_to_weigh_by(
         self, estate: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
