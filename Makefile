@@ -24,7 +24,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-fleet test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows test-formats bench-balance bench-estate \
-	bench-read bench-apply bench-placement bench-rebalance bench-moves bench-fleet bench-lake campaign campaign-lake campaign-moves compare-peers compare-moves structure clean
+	bench-read bench-apply bench-placement bench-rebalance bench-loads bench-moves bench-fleet bench-lake campaign campaign-lake campaign-moves compare-peers compare-moves structure clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -153,6 +153,9 @@ bench-placement: $(READY)  ## Compare placement with striping and Kafka's own cl
 
 bench-rebalance: $(READY)  ## Measure the solver of drains and rebalances: CPU by partitions.
 	@$(BIN)/python benchmarks/rebalance.py $(SIZES)
+
+bench-loads: $(READY)  ## Compare the bytes of a balance by load with two greedy ways, and with what is proven.
+	@$(BIN)/python benchmarks/loads.py $(SEEDS)
 
 bench-moves: $(READY)  ## Measure a move under traffic: its rate, its forecast, and produce latency.
 	@PYTHONPATH=tests $(BIN)/python benchmarks/moves.py

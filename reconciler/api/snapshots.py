@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from reconciler.api.connections import find_cluster, open_connection
 from reconciler.files import write_file
-from reconciler.model.growth import measure_rates
 
 if TYPE_CHECKING:
     from reconciler.errors import SnapshotError
@@ -47,6 +46,8 @@ def take_snapshot(
     if earlier is not None:
         if since is not None:
             _check_same(earlier, state, since)
+        from reconciler.model.growth import measure_rates
+
         state = measure_rates(earlier, state)
     return replace(state, kafka_version=find_cluster(estate, cluster).kafka_version)
 

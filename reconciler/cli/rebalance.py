@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -21,11 +21,9 @@ from reconciler.api.rendering import PlanFormat, render_choices
 from reconciler.cli import options
 from reconciler.cli.plans import check_out, choose_output, offer_plan
 from reconciler.cli.terminal import working
+from reconciler.model.cluster import ClusterState
 from reconciler.model.moves import DirectoryAim, LoadAim, LoadKind
-
-if TYPE_CHECKING:
-    from reconciler.model.cluster import ClusterState
-    from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan
 
 _OF_PLANS = {"--out", "--detailed-exitcode"}
 _ALONG = {

@@ -24,7 +24,7 @@ from reconciler.fleet.caching import Cache
 from reconciler.model.moves import LoadAim, LoadKind
 from reconciler.moves.by_load import choose_capacity
 from reconciler.placement.loads.shares import share_load, surround_shares
-from reconciler.units import AMOUNTS, approximate_size
+from reconciler.units import AMOUNTS
 
 COLUMNS: Mapping[LoadKind, str] = {
     LoadKind.DISK: "size_bytes",
@@ -167,7 +167,7 @@ def _list_bands(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             np.array([not anywhere for _, anywhere in groups], dtype=bool),
         )
         least, most = surround_shares(shares, within / 100)
-        say_amount = approximate_size if kind is LoadKind.DISK else AMOUNTS["rate"]
+        say_amount = AMOUNTS[kind]
         for place, broker in enumerate(ids):
             amount, share = int(loads[place]), round(float(shares[place]))
             band = {

@@ -21,7 +21,6 @@ from reconciler.fleet.page.contents import (
     Standing,
     say_when,
 )
-from reconciler.model.moves import LoadKind
 from reconciler.svg import Drawing, Length, spell, spell_attribute
 from reconciler.units import AMOUNTS, count
 
@@ -303,7 +302,7 @@ def _join_bands(brokers: Sequence[BrokerLoad], load: str) -> Iterator[tuple[int,
 
 def say_load(load: str, amount: int) -> str:
     """Format a load of a broker: 4.1 MiB, or 4.1 MiB/s."""
-    return AMOUNTS["size" if load == LoadKind.DISK else "rate"](amount)
+    return AMOUNTS[load](amount)
 
 
 def spell_width(share: float) -> str:

@@ -116,7 +116,7 @@ def test_it_belongs_to_the_request_that_changes_its_key() -> None:
     ("aim", "why"),
     [
         (LoadAim(brokers=frozenset({9})), "broker 9 cannot take replicas; brokers that can: 1, 2"),
-        (LoadAim((LoadKind.WRITE,)), "no rate_bytes_per_s is known of any partition"),
+        (LoadAim((LoadKind.WRITE,)), "no write_bytes_per_s is known of any partition"),
     ],
 )
 def test_what_cannot_be_made_as_written_refuses_the_plan_at_its_line(

@@ -281,7 +281,7 @@ def test_a_rule_of_the_team_refuses_a_topic() -> None:
 
 def test_the_plan_says_what_it_costs() -> None:
     entry = replace(ENTRY, moves=may_move(rate=GIB))
-    assert dict(say_moves(move(live(UNEVEN, rate_bytes_per_s=(7,) * 12), entry=entry))) == {
+    assert dict(say_moves(move(live(UNEVEN, write_bytes_per_s=(7,) * 12), entry=entry))) == {
         "log directories": "1 broker with several · 3 are more than 10 % off the share · all "
         "within 5 % afterwards",
         "broker 1": "██████▓▓▓▓▓▓|··········· 2.0 GiB (-50 %) → 4.0 GiB (+0 %) · /c",
@@ -295,5 +295,5 @@ def test_the_plan_says_what_it_costs() -> None:
 
 def test_a_rate_below_the_writes_never_ends() -> None:
     entry = replace(ENTRY, moves=may_move(rate=10))
-    (refused,) = move(live(UNEVEN, rate_bytes_per_s=(7,) * 12), entry=entry).refusals
+    (refused,) = move(live(UNEVEN, write_bytes_per_s=(7,) * 12), entry=entry).refusals
     assert refused.rule == "moves-rate-below-writes"

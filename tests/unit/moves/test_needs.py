@@ -106,7 +106,7 @@ def test_a_rebalance_that_is_asked_for_already_is_not_asked_for_again() -> None:
         ({"specs": [spec(replication_factor=3)]}, "the estate asks for other moves"),
         (
             {"entry": replace(ENTRY, balance=LoadAim((LoadKind.WRITE,)))},
-            "no plan can be made: no rate_bytes_per_s is known",
+            "no plan can be made: no write_bytes_per_s is known",
         ),
         ({"entry": replace(ENTRY, moves=may_move(max_bytes=1))}, "max_bytes allows 1B"),
     ],
