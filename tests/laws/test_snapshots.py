@@ -69,7 +69,10 @@ def stored(
         return st.just({})
     places = st.tuples(st.sampled_from(topics), st.integers(0, 99))
     bytes_ = st.integers(0, 2**63 - 1)
-    resting = st.builds(StoredReplica, st.sampled_from([first, *others]), bytes_)
+    # Hypothesis draws what is left out as well.
+    resting = st.builds(
+        StoredReplica, st.sampled_from([first, *others]), bytes_, st.just(""), st.just(0)
+    )
     moving = st.builds(StoredReplica, st.just(first), bytes_, st.sampled_from(others), bytes_)
     return st.dictionaries(places, resting | moving, max_size=4)
 
