@@ -358,10 +358,10 @@ class _Shelves:
             receivers=~self.emptied,
             movable=self.movable,
             topics=np.zeros(len(self.rows), dtype=np.int64),
+            room=self.room,
         )
         found = balance_loads(problem, most_bytes)
         after = found.rows[:, 0].copy()
-        self._fit(after)
         stuck = self._empty(after, most_bytes - problem.measure_cost(after[:, None]))
         if violations := check_loads(problem, after[:, None]):
             raise AssertionError("; ".join(violations))
@@ -401,19 +401,6 @@ class _Shelves:
 
         new = after != self.rows
         return np.bincount(after[new], self.sizes[new], len(self.paths)).astype(np.int64)
-
-    def _fit(self, after: Ints) -> None:
-        """Leave replicas where they are, largest first, for which a directory has no room.
-
-        Bands are reached as near as they can be, so a directory may get more than its band.
-        """
-        import numpy as np
-
-        for number in np.flatnonzero(self._add_up_arrivals(after) > self.room):
-            arriving = np.flatnonzero((after == number) & (after != self.rows))
-            for n in arriving[np.lexsort((arriving, -self.sizes[arriving]))]:
-                if self._add_up_arrivals(after)[number] > self.room[number]:
-                    after[n] = self.rows[n]
 
     def _empty(self, after: Ints, most_bytes: float) -> dict[str, int]:
         """Move what is left in directories that are to be emptied to where most room is.
