@@ -115,9 +115,11 @@ def check_hours(plan: Plan, estate: Estate) -> float | None:
     """
     from reconciler.model.hours import are_open, describe_moment, find_change
 
+    if plan.moves is None:
+        return None
     entry = find_cluster(estate, plan.cluster)
     windows = entry.move_hours
-    if plan.moves is None or not windows:
+    if not windows:
         return None
     now = datetime.now(UTC)
     change = find_change(windows, now)
