@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from reconciler.cli.repositories import Repository
     from reconciler.spec.estate import Estate
 
-_COLOURS = {Seen.OK: "green", Seen.MISSING: "red", Seen.UNSEEN: "yellow"}
+_COLOURS = {
+    Seen.OK: "green",
+    Seen.MISSING: "red",
+    Seen.OPTIONAL: "dim",
+    Seen.UNSEEN: "yellow",
+}
 _HOSTS = {Host.GITHUB: "GitHub", Host.GITLAB: "GitLab"}
 
 
@@ -44,8 +49,8 @@ _HOSTS = {Host.GITHUB: "GitHub", Host.GITLAB: "GitLab"}
 def command(directory: Path, *, offline: bool, form: str) -> int:
     """Show what of the set-up of a repository is done, and how to do what is missing.
 
-    DIRECTORY is that of `reconciler init`, by default this one. Each line is ok, missing, or
-    unseen: what this machine, the account in its environment, or the token may not read. Nothing
+    DIRECTORY is that of `reconciler init`, by default this one. Each line is ok, missing, optional,
+    or unseen: what this machine, the account in its environment, or the token may not read. Nothing
     is changed. On GitHub, the token is GITHUB_TOKEN or GH_TOKEN; on GitLab, RECONCILER_TOKEN or
     GITLAB_TOKEN.
 
@@ -93,15 +98,17 @@ def _render(checks: Sequence[Check]) -> Iterator[str]:
             yield from _show(check)
     missing = sum(check.seen is Seen.MISSING for check in checks)
     unseen = sum(check.seen is Seen.UNSEEN for check in checks)
-    done = len(checks) - missing - unseen
-    yield f"{count(done, 'check')} ok, {missing} missing, {unseen} cannot be seen from here"
+    optional = sum(check.seen is Seen.OPTIONAL for check in checks)
+    done = len(checks) - missing - unseen - optional
+    line = f"{count(done, 'check')} ok, {missing} missing, {unseen} cannot be seen from here"
+    yield line + (f", {optional} optional" if optional else "")
 
 
 def _show(check: Check) -> Iterator[str]:
-    mark = paint(_COLOURS[check.seen], f"{check.seen:8}")
+    mark = paint(_COLOURS[check.seen], f"{check.seen:9}")
     yield fold_to_screen(f"  {mark}{check.what}" + (f": {check.detail}" if check.detail else ""))
     if check.do:
-        yield f"          {check.do}"
+        yield f"           {check.do}"
 
 
 def _check_repository(repository: Repository, answers: Answers) -> Iterator[Check]:

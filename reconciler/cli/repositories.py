@@ -15,6 +15,7 @@ from reconciler.cli.owners import render_code_owners
 from reconciler.cli.schema import render_schema
 from reconciler.errors import UsageError
 from reconciler.model.cluster import ClusterState
+from reconciler.model.moves import MoveKind
 from reconciler.scaffold.answers import Answers, ClusterAnswer, CommitPin, Host, Pin, read_pin
 from reconciler.scaffold.repository import (
     ESTATE,
@@ -67,7 +68,13 @@ class Repository:
             for client in [estate.clusters[name].client]
         )
         stages = tuple(stage for stage in estate.stages if stage)
-        return Answers(clusters, stages, example=False)
+        rebalanced = tuple(
+            name
+            for stage in stages
+            for name in stage
+            if (moves := estate.clusters[name].moves) and MoveKind.REBALANCE in moves.allow
+        )
+        return Answers(clusters, stages, example=False, rebalanced=rebalanced)
 
     def find_host(self) -> Host | None:
         """Return whose workflows the repository has, None if it has none."""

@@ -17,9 +17,9 @@ from urllib.parse import quote
 from reconciler.codehost.github import open_github
 from reconciler.codehost.rest import Rest
 from reconciler.errors import CodeHostError
-from reconciler.scaffold.answers import SECRETS
+from reconciler.scaffold.answers import REQUEST_TOKEN, REQUESTS, SECRETS
 from reconciler.scaffold.checks import EnvironmentSetup, HostSetup
-from reconciler.scaffold.tasks import TOKEN, VARIABLE
+from reconciler.scaffold.tasks import MOVES_VARIABLE, REBALANCE_VARIABLE, TOKEN, VARIABLE
 
 T = TypeVar("T")
 
@@ -40,6 +40,9 @@ def read_github_setup(
 
     def look(path: str) -> Any:
         return _try(lambda: rest.send("GET", f"{place}/{path}"))
+
+    def list_clusters(name: str) -> tuple[str, ...] | None:
+        return None if variables is None else _read_clusters(variables["variables"], name)
 
     found = look("environments?per_page=100")
     environments: dict[str, EnvironmentSetup] | None = None
@@ -66,7 +69,9 @@ def read_github_setup(
         required = frozenset(checks) | _list_required(rules or ())
     return HostSetup(
         environments=environments,
-        clusters=None if variables is None else _read_clusters(variables["variables"]),
+        clusters=list_clusters(VARIABLE),
+        moved=list_clusters(MOVES_VARIABLE),
+        rebalanced=list_clusters(REBALANCE_VARIABLE),
         green=None if runs is None else _is_green(runs["workflow_runs"]),
         protected=protected,
         required=required,
@@ -92,10 +97,14 @@ def read_gitlab_setup(
     variables = look("variables")
     asking = look("protected_environments")
     environments: dict[str, EnvironmentSetup] | None = None
-    has_token = None
+    has_token = has_request_token = None
     if variables is not None:
         environments = {}
         has_token = any(item["key"] == TOKEN for item in variables)
+        has_request_token = any(
+            item["key"] == REQUEST_TOKEN and fnmatchcase(REQUESTS, item["environment_scope"])
+            for item in variables
+        )
         for name in names:
             scoped = [v for v in variables if fnmatchcase(name, v.get("environment_scope", "*"))]
             secrets = _names(scoped, "key") & set(SECRETS)
@@ -107,6 +116,7 @@ def read_gitlab_setup(
         environments=environments,
         scheduled=None if schedules is None else any(item.get("active") for item in schedules),
         has_token=has_token,
+        has_request_token=has_request_token,
         protected=None if branches is None else branch in _names(branches, "name"),
     )
 
@@ -145,8 +155,8 @@ def _list_required(rules: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     )
 
 
-def _read_clusters(variables: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    value = next((item["value"] for item in variables if item["name"] == VARIABLE), "[]")
+def _read_clusters(variables: Iterable[Mapping[str, Any]], name: str) -> tuple[str, ...]:
+    value = next((item["value"] for item in variables if item["name"] == name), "[]")
     try:
         listed = json.loads(value)
     except ValueError:

@@ -21,6 +21,13 @@ GITLAB_INCLUDES = ".gitlab/reconciler.yml"
 SECRETS = ("KAFKA_USER", "KAFKA_PASSWORD")
 """What the workflows pass to a client: the account of a cluster, for SASL."""
 
+REQUESTS = "reconciler-requests"
+"""The environment whose jobs open requests for clusters that change by themselves."""
+APP_SECRETS = ("RECONCILER_APP_ID", "RECONCILER_APP_KEY")
+"""The app on GitHub that opens them."""
+REQUEST_TOKEN = "RECONCILER_REQUEST_TOKEN"  # noqa: S105 - the name of a variable
+"""The token on GitLab that opens them."""
+
 
 class Host(StrEnum):
     """Where requests are reviewed; none for a repository that no workflow runs in."""
@@ -122,9 +129,9 @@ class ClusterAnswer:
 class Answers:
     """What a repository is written from.
 
-    `stages` names every cluster, in the order in which a merge reaches them. `sandbox_brokers` is
-    the size of the sandbox that runs, for a repository without clusters. `platform` owns
-    clusters.yaml and the workflows.
+    `stages` names every cluster, in the order in which a merge reaches them. `rebalanced` are those
+    that allow a rebalance. `sandbox_brokers` is the size of the sandbox that runs, for a repository
+    without clusters. `platform` owns clusters.yaml and the workflows.
     """
 
     clusters: tuple[ClusterAnswer, ...] = ()
@@ -134,6 +141,7 @@ class Answers:
     sandbox_brokers: int | None = None
     platform: tuple[str, ...] = ()
     example: bool = True
+    rebalanced: tuple[str, ...] = ()
     schemas: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property

@@ -10,25 +10,29 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from reconciler.scaffold.answers import Answers, Host
+from reconciler.scaffold.answers import APP_SECRETS, REQUEST_TOKEN, REQUESTS, Answers, Host
 from reconciler.scaffold.repository import GITLAB_FILE, PRE_COMMIT, Compared, State
 from reconciler.scaffold.tasks import (
     CHECK_NAME,
+    MOVES_VARIABLE,
+    REBALANCE_VARIABLE,
     TOKEN,
     VARIABLE,
     find_owners_file,
     spell_environment,
     spell_owners,
+    spell_request_token,
     spell_secret,
     spell_variable,
 )
 
 
 class Seen(StrEnum):
-    """The result of a check."""
+    """The result of a check. What is optional is not done, and need not be."""
 
     OK = "ok"
     MISSING = "missing"
+    OPTIONAL = "optional"
     UNSEEN = "unseen"
 
 
@@ -59,15 +63,20 @@ class EnvironmentSetup:
 class HostSetup:
     """What a code host has for a repository. What the token may not read is None.
 
-    `clusters`: those that are planned. `green`: the newest check of the night. `scheduled`: a
-    night is planned. `required`: the status checks of the default branch, None without protection.
+    `clusters`: those that are planned. `moved`: those whose replicas move. `rebalanced`: those for
+    which requests open by themselves. `green`: the newest check of the night. `scheduled`: a night
+    is planned. `has_request_token`: requests can open by themselves. `required`: the status checks
+    of the default branch, None without protection.
     """
 
     environments: Mapping[str, EnvironmentSetup] | None = None
     clusters: tuple[str, ...] | None = None
+    moved: tuple[str, ...] | None = None
+    rebalanced: tuple[str, ...] | None = None
     green: bool | None = None
     scheduled: bool | None = None
     has_token: bool | None = None
+    has_request_token: bool | None = None
     protected: bool | None = None
     required: frozenset[str] | None = None
 
@@ -117,7 +126,7 @@ def check_host(setup: HostSetup, answers: Answers) -> Iterator[Check]:
         writes = name in answers.names
         yield from _check_environment(setup, answers.host, name, secrets, writes=writes)
     if answers.host is Host.GITHUB:
-        yield _check_clusters(setup, answers.names)
+        yield _check_clusters(VARIABLE, setup.clusters, answers.names)
         yield _judge(
             host,
             "drift is green",
@@ -138,6 +147,8 @@ def check_host(setup: HostSetup, answers: Answers) -> Iterator[Check]:
         yield _judge(host, what, required, why, where)
     else:
         yield _judge(host, what, setup.protected, "everybody can push to it", where)
+    if answers.rebalanced:
+        yield from _check_requests(setup, answers)
 
 
 def _check_environment(
@@ -166,17 +177,47 @@ def _check_environment(
         why = "every apply begins without a question"
         yield _judge(host.value, f"{name} asks reviewers", found.asks, why, where)
         if host is Host.GITHUB:
-            why = "a job of any branch gets its account"
-            yield _judge(host.value, f"{name} is for main only", found.main_only, why, where)
+            yield _check_branches(name, found)
 
 
-def _check_clusters(setup: HostSetup, names: Sequence[str]) -> Check:
-    what, do = f"variable {VARIABLE}", spell_variable(names)
-    if setup.clusters is None:
+def _check_clusters(variable: str, listed: Sequence[str] | None, names: Sequence[str]) -> Check:
+    what, do = f"variable {variable}", spell_variable(names, variable)
+    if listed is None:
         return Check("github", what, Seen.UNSEEN)
-    if lacking := [name for name in names if name not in setup.clusters]:
+    if lacking := [name for name in names if name not in listed]:
         return Check("github", what, Seen.MISSING, f"it does not list {_join(lacking)}", do)
-    return Check("github", what, Seen.OK, _join(setup.clusters))
+    return Check("github", what, Seen.OK, _join(listed))
+
+
+def _check_requests(setup: HostSetup, answers: Answers) -> Iterator[Check]:
+    """Check what opens requests for clusters that change by themselves, where one allows that."""
+    host = answers.host.value
+    why = f"no request opens where {_join(answers.rebalanced)} changed by itself; see docs/ci.md"
+    if answers.host is Host.GITLAB:
+        what, token = f"variable {REQUEST_TOKEN}", setup.has_request_token
+        if token is False:
+            yield Check(host, what, Seen.OPTIONAL, why, spell_request_token())
+        else:
+            yield _judge(host, what, token, "", "")
+        return
+    what = f"variable {REBALANCE_VARIABLE}"
+    if setup.rebalanced is None:
+        yield Check(host, what, Seen.UNSEEN)
+    elif not setup.rebalanced:
+        do = spell_variable(answers.rebalanced, REBALANCE_VARIABLE)
+        yield Check(host, what, Seen.OPTIONAL, why, do)
+    else:
+        yield Check(host, what, Seen.OK, _join(setup.rebalanced))
+        yield _check_clusters(MOVES_VARIABLE, setup.moved, setup.rebalanced)
+        yield from _check_environment(setup, answers.host, REQUESTS, APP_SECRETS, writes=False)
+        found = (setup.environments or {}).get(REQUESTS)
+        if found is not None:
+            yield _check_branches(REQUESTS, found)
+
+
+def _check_branches(name: str, found: EnvironmentSetup) -> Check:
+    what, why = f"{name} is for main only", "a job of any branch gets its account"
+    return _judge("github", what, found.main_only, why, "Settings → Environments")
 
 
 def _judge(about: str, what: str, done: bool | None, why: str, do: str) -> Check:  # noqa: FBT001

@@ -11,15 +11,28 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from reconciler.scaffold.answers import Answers, Host
+from reconciler.scaffold.answers import (
+    APP_SECRETS,
+    GITLAB_INCLUDES,
+    REQUEST_TOKEN,
+    REQUESTS,
+    Answers,
+    Host,
+)
 from reconciler.scaffold.repository import ESTATE
 
 VARIABLE = "RECONCILER_CLUSTERS"
+MOVES_VARIABLE = "RECONCILER_MOVES"
+REBALANCE_VARIABLE = "RECONCILER_REBALANCE"
 TOKEN = "RECONCILER_TOKEN"  # noqa: S105 - the name of a variable
 CHECK_NAME = "planned"
 """The job of plan.yml that a protected branch requires."""
 
 EXAMPLE_PATH = f"{ESTATE}/example.yaml"
+_OPTIONAL = (
+    "Optional: a request opens by itself where a cluster changed, for example because brokers "
+    "joined."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +93,14 @@ def spell_secret(name: str, environment: str) -> str:
     return f"gh secret set {name} --env {environment}"
 
 
-def spell_variable(clusters: Sequence[str]) -> str:
+def spell_variable(clusters: Sequence[str], name: str = VARIABLE) -> str:
     """Return the command that lists the clusters on GitHub: until then, nothing is planned."""
-    return f"gh variable set {VARIABLE} --body {shlex.quote(json.dumps(list(clusters)))}"
+    return f"gh variable set {name} --body {shlex.quote(json.dumps(list(clusters)))}"
+
+
+def spell_request_token() -> str:
+    """Return the command that stores the token on GitLab that opens requests."""
+    return f"glab variable set {REQUEST_TOKEN} --scope {REQUESTS} --masked --protected"
 
 
 def spell_owners(answers: Answers) -> str:
@@ -187,6 +205,19 @@ def _list_github(answers: Answers, begun: Begun) -> Iterator[Task]:
         "branches that are up to date.",
         ("Settings → Branches → Add rule for main",),
     )
+    if answers.rebalanced:
+        app_id, key = (spell_secret(secret, REQUESTS) for secret in APP_SECRETS)
+        yield Task(
+            f"{_OPTIONAL} An app opens them: docs/ci.md says how to register it.",
+            (
+                spell_environment(REQUESTS),
+                f"Settings → Environments → {REQUESTS} → Deployment branches: main",
+                app_id,
+                f"{key} < app.private-key.pem",
+                spell_variable(answers.rebalanced, MOVES_VARIABLE),
+                spell_variable(answers.rebalanced, REBALANCE_VARIABLE),
+            ),
+        )
 
 
 def _list_gitlab(answers: Answers, begun: Begun) -> Iterator[Task]:
@@ -217,3 +248,12 @@ def _list_gitlab(answers: Answers, begun: Begun) -> Iterator[Task]:
         "pipeline that succeeded.",
         ("Settings → Repository → Protected branches; Settings → Merge requests",),
     )
+    if answers.rebalanced:
+        yield Task(
+            f"{_OPTIONAL} A project access token with role Developer and scope api opens them.",
+            (
+                spell_request_token(),
+                f"write moves: true and rebalance: true into {GITLAB_INCLUDES}, as inputs of "
+                + ", ".join(answers.rebalanced),
+            ),
+        )

@@ -93,9 +93,9 @@ def test_doctor_checks_the_connection_the_id_and_the_rights(
     said = run(tmp_path, "init", "--cluster", where, "--security", "plaintext")
     assert "write cluster_id" not in said
     shown = run(tmp_path, "doctor", code=2)
-    assert "ok      connection: 3 brokers" in shown
-    assert f"ok      cluster_id: {quiet3.cluster_id}" in shown
-    assert "ok      rights of this account to apply" in shown
+    assert "ok       connection: 3 brokers" in shown
+    assert f"ok       cluster_id: {quiet3.cluster_id}" in shown
+    assert "ok       rights of this account to apply" in shown
     file = tmp_path / "topics" / "clusters.yaml"
     file.write_text(re.sub(r" +cluster_id: .*\n", "", file.read_text()))
     shown = run(tmp_path, "doctor", code=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -252,15 +253,31 @@ def test_doctor_says_what_is_done_what_is_missing_and_what_nobody_can_see_here(
     ask(capsys, *GITHUB)
     (repository.root / ".github" / "workflows" / "drift.yml").unlink()
     said = ask(capsys, "doctor", code=2)
-    assert "ok      schemas" in said
-    assert "missing workflows: .github/workflows/drift.yml is missing" in said
-    assert "unseen  connection: sasl." in said
-    assert "unseen  GitHub: GITHUB_TOKEN or GH_TOKEN is not set" in said
+    assert "ok       schemas" in said
+    assert "missing  workflows: .github/workflows/drift.yml is missing" in said
+    assert "unseen   connection: sasl." in said
+    assert "unseen   GitHub: GITHUB_TOKEN or GH_TOKEN is not set" in said
     assert "GH_TOKEN=$(gh auth token) reconciler doctor" in said
     ask(capsys, "init")
     (repository.root / ".git" / "hooks").mkdir(exist_ok=True)
     (repository.root / ".git" / "hooks" / "pre-commit").write_text("#!/bin/sh\npre-commit run\n")
     assert "missing" not in ask(capsys, "doctor", "--offline").replace("0 missing", "")
+
+
+def test_requests_for_clusters_that_change_are_optional_where_a_rebalance_is_allowed(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clusters = {
+        name: {"client": {"bootstrap.servers": "a:1"}, "moves": {"allow": [kind], "rate": "1MiB"}}
+        for name, kind in (("staging", "drain"), ("prod", "rebalance"))
+    }
+    estate = {"version": 1, "clusters": clusters, "stages": [["staging"], ["prod"]]}
+    repository.write(clusters=json.dumps(estate))
+    said = ask(capsys, "init", "--host", "github", *PINNED)
+    assert "Optional: a request opens by itself" in said
+    assert "gh secret set RECONCILER_APP_ID --env reconciler-requests" in said
+    assert "gh variable set RECONCILER_REBALANCE --body '[\"prod\"]'" in said
+    assert "reconciler-requests" not in ask(capsys, "init")  # printed once
 
 
 def test_doctor_of_an_empty_directory_says_how_to_begin(

@@ -157,6 +157,60 @@ def test_each_environment_has_the_secrets_that_its_cluster_reads() -> None:
     assert not any("secret" in line for line in loops[-1])
 
 
+REBALANCED = replace(ANSWERS, rebalanced=("prod",))
+
+
+def test_requests_that_open_by_themselves_are_optional_where_a_rebalance_is_allowed(
+    github: GitHubHost, gitlab: GitLabHost
+) -> None:
+    set_up(github)
+    scoped = {"prod-plan": BOTH, "prod": BOTH, "prod*": ["RECONCILER_TOKEN"]}
+    gitlab.setup = {"variables": scoped, "asking": ["prod"], "night": True, "protected": ["main"]}
+    for host, kind, what, do in (
+        (github, Host.GITHUB, "variable RECONCILER_REBALANCE",
+         "gh variable set RECONCILER_REBALANCE --body '[\"prod\"]'"),
+        (gitlab, Host.GITLAB, "variable RECONCILER_REQUEST_TOKEN",
+         "glab variable set RECONCILER_REQUEST_TOKEN --scope reconciler-requests --masked "
+         "--protected"),
+    ):  # fmt: skip
+        assert {check.seen for check in check_host(read(host), replace(ANSWERS, host=kind))} == {
+            Seen.OK
+        }
+        *others, last = check_host(read(host), replace(REBALANCED, host=kind))
+        assert {check.seen for check in others} == {Seen.OK}
+        assert (last.what, last.seen, last.do) == (what, Seen.OPTIONAL, do)
+    gitlab.setup["variables"]["reconciler-requests"] = ["RECONCILER_REQUEST_TOKEN"]
+    checks = check_host(read(gitlab), replace(REBALANCED, host=Host.GITLAB))
+    assert {check.seen for check in checks} == {Seen.OK}
+
+
+def test_requests_that_open_by_themselves_need_moves_an_app_and_an_own_environment(
+    github: GitHubHost,
+) -> None:
+    set_up(github)
+    setup = github.setup
+    setup["variables"]["RECONCILER_REBALANCE"] = '["prod"]'
+    missing = {c.what: c.do for c in check_host(read(github), REBALANCED) if c.seen != Seen.OK}
+    assert missing == {
+        "variable RECONCILER_MOVES": "gh variable set RECONCILER_MOVES --body '[\"prod\"]'",
+        "environment reconciler-requests":
+            'gh api --silent -X PUT "repos/{owner}/{repo}/environments/reconciler-requests"',
+    }  # fmt: skip
+    setup["variables"]["RECONCILER_MOVES"] = '["prod"]'
+    setup["environments"]["reconciler-requests"] = []
+    setup["secrets"]["reconciler-requests"] = ["RECONCILER_APP_ID"]
+    missing = {c.what: c.do for c in check_host(read(github), REBALANCED) if c.seen != Seen.OK}
+    assert missing == {
+        "environment reconciler-requests":
+            "gh secret set RECONCILER_APP_KEY --env reconciler-requests",
+        "reconciler-requests is for main only": "Settings → Environments",
+    }  # fmt: skip
+    setup["environments"]["reconciler-requests"] = ["branch_policy"]
+    setup["branches"]["reconciler-requests"] = ["main"]
+    setup["secrets"]["reconciler-requests"] = ["RECONCILER_APP_ID", "RECONCILER_APP_KEY"]
+    assert {check.seen for check in check_host(read(github), REBALANCED)} == {Seen.OK}
+
+
 def test_of_a_project_on_gitlab_only_a_maintainer_sees_variables(gitlab: GitLabHost) -> None:
     gitlab.setup = {"variables": None, "asking": None, "night": True, "protected": ["main"]}
     found = judge(gitlab)
