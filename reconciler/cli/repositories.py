@@ -16,7 +16,16 @@ from reconciler.cli.schema import render_schema
 from reconciler.errors import UsageError
 from reconciler.model.cluster import ClusterState
 from reconciler.model.moves import MoveKind
-from reconciler.scaffold.answers import Answers, ClusterAnswer, CommitPin, Host, Pin, read_pin
+from reconciler.scaffold.answers import (
+    GITLAB_INCLUDES,
+    Answers,
+    ClusterAnswer,
+    CommitPin,
+    Host,
+    Pin,
+    read_inputs,
+    read_pin,
+)
 from reconciler.scaffold.repository import (
     ESTATE,
     GITLAB_FILE,
@@ -35,7 +44,7 @@ if TYPE_CHECKING:
     from reconciler.scaffold.adoption import NewEstate
     from reconciler.spec.estate import Estate
 
-_OWN = (".ci/wheel.txt", ".github/workflows/plan.yml", ".gitlab/reconciler.yml", GITLAB_FILE)
+_OWN = (".ci/wheel.txt", ".github/workflows/plan.yml", GITLAB_INCLUDES, GITLAB_FILE)
 """What says which jobs a repository has, and what they install."""
 _REMOTE = re.compile(r"(?:[a-z+]+://)?(?:[^@/]+@)?([^:/]+)(?::\d+(?=/))?[:/](.+?)(?:\.git)?/?")
 WIDTH = 80
@@ -74,13 +83,14 @@ class Repository:
             for name in stage
             if (moves := estate.clusters[name].moves) and MoveKind.REBALANCE in moves.allow
         )
-        return Answers(clusters, stages, example=False, rebalanced=rebalanced)
+        inputs = read_inputs(self._own.get(GITLAB_INCLUDES, ""))
+        return Answers(clusters, stages, example=False, inputs=inputs, rebalanced=rebalanced)
 
     def find_host(self) -> Host | None:
         """Return whose workflows the repository has, None if it has none."""
         if ".github/workflows/plan.yml" in self._own:
             return Host.GITHUB
-        return Host.GITLAB if ".gitlab/reconciler.yml" in self._own else None
+        return Host.GITLAB if GITLAB_INCLUDES in self._own else None
 
     def guess_host(self) -> Host | None:
         """Return the host of the remote, None if that is not known."""

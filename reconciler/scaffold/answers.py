@@ -129,7 +129,8 @@ class ClusterAnswer:
 class Answers:
     """What a repository is written from.
 
-    `stages` names every cluster, in the order in which a merge reaches them. `rebalanced` are those
+    `stages` names every cluster, in the order in which a merge reaches them. `inputs` are the lines
+    that people wrote into the include of a cluster on GitLab. `rebalanced` are the clusters
     that allow a rebalance. `sandbox_brokers` is the size of the sandbox that runs, for a repository
     without clusters. `platform` owns clusters.yaml and the workflows.
     """
@@ -141,6 +142,7 @@ class Answers:
     sandbox_brokers: int | None = None
     platform: tuple[str, ...] = ()
     example: bool = True
+    inputs: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     rebalanced: tuple[str, ...] = ()
     schemas: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -167,6 +169,9 @@ _USED = re.compile(r"uses: (\S+)/\.github/actions/install@([0-9a-f]{40})\b")
 _WHEEL = re.compile(r"kafka-reconciler @ (\S+) --hash=sha256:([0-9a-f]{64})")
 _TREE = "file://${RECONCILER_TREE}/"
 _INPUT = r"^ +{}: (\S+)$"
+_LINE = re.compile(r"^ {6}(\w+): .*$", re.MULTILINE)
+WRITTEN = ("cluster", "apply_stage", "source", "commit", "image")
+"""The inputs of an include that `init` writes. Others belong to people."""
 
 
 def read_pin(files: Mapping[str, str]) -> Pin | None:
@@ -186,6 +191,16 @@ def read_pin(files: Mapping[str, str]) -> Pin | None:
     if source and commit:
         return CommitPin(source[1], commit[1])
     return ImagePin(image[1]) if image else None
+
+
+def read_inputs(includes: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the lines that people added to the inputs of each cluster, by its name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for block in includes.split("    inputs:\n")[1:]:
+        if cluster := re.search(_INPUT.format("cluster"), block, re.MULTILINE):
+            lines = (line[0] for line in _LINE.finditer(block) if line[1] not in WRITTEN)
+            found[cluster[1]] = tuple(lines)
+    return found
 
 
 def spell_wheel(pin: WheelPin) -> str:

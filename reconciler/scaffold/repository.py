@@ -165,6 +165,7 @@ def _write_gitlab(answers: Answers) -> Iterator[WrittenFile]:
             inputs |= {"image": pin.image}
         lines += [f"  - local: {GITLAB_JOBS}", "    inputs:"]
         lines += (f"      {name}: {value}" for name, value in inputs.items())
+        lines += answers.inputs.get(cluster, ())
     yield WrittenFile(GITLAB_INCLUDES, "\n".join(lines) + "\n")
     yield WrittenFile(GITLAB_JOBS, read_source("ci/gitlab-ci.yml"))
     stages = ", ".join(["test", *dict.fromkeys(_name_stages(answers).values()), "deploy"])

@@ -171,6 +171,21 @@ def test_a_newer_commit_reaches_every_file_that_names_it(
     assert hooks.read_text().endswith("# mine\n")
 
 
+def test_what_people_switched_on_in_gitlab_stays_on(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = ("--source", "https://a.example/reconciler.git", "--commit", COMMIT)
+    ask(capsys, "init", *CLUSTERS, "--host", "gitlab", *source)
+    path = repository.root / ".gitlab" / "reconciler.yml"
+    own = "      moves: true\n      rebalance: true # by platform\n"
+    written = path.read_text()
+    path.write_text(written + own)  # the last cluster is prod
+    assert ask(capsys, "init") == "0 files written\n"
+    repository.commit()
+    ask(capsys, "init", "--update", "--commit", NEWER)
+    assert path.read_text() == written.replace(COMMIT, NEWER) + own
+
+
 def test_a_wheel_of_the_repository_is_pinned_by_its_hash(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
