@@ -109,16 +109,20 @@ def note_traffic(state: ClusterState, kinds: Collection[LoadKind]) -> Iterator[F
         yield Finding("rates-measured", what, way_out, severity=Severity.NOTE)
 
 
-def note_scope(changes: Changes, chosen: int, topics: int) -> Iterator[Finding]:
+def note_scope(changes: Changes, chosen: int, topics: int, others: int = 0) -> Iterator[Finding]:
     """Return a note on topics outside the plan.
 
-    In: the numbers of topics in the plan, and of those that it may cover.
+    In: the number of topics whose specs are planned, of those that may be, and of others that move
+    because of a key of the cluster, such as a drain.
     """
     if changes.everything:
         what = f"{changes.everything}, so every topic is planned"
     else:
         since = changes.since
         what = f"only specs that changed since {since} are planned: {chosen:,} of {topics:,} topics"
+        if others:
+            what += f", and {others:,} other{'s that move' if others > 1 else ' that moves'}"
+            what += " because clusters.yaml changed"
     yield Finding("plan-scope", what, severity=Severity.NOTE)
 
 

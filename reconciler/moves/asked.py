@@ -15,7 +15,7 @@ from reconciler.model.cluster import ClusterState, TopicSpec
 from reconciler.model.moves import AskedRebalance
 from reconciler.model.plan import Commit, Plan, Scope
 from reconciler.model.steps import steps_of
-from reconciler.moves.plan import plan_moves
+from reconciler.moves.plan import choose_moving, note_moved_scope, plan_moves
 from reconciler.moves.rebalance import plan_rebalance
 from reconciler.spec.changes import Changes
 from reconciler.spec.entry import ClusterEntry
@@ -62,11 +62,12 @@ def plan_asked(
         way_out = "write a rebalance of what the cluster has, or take it out of clusters.yaml"
         what = f"the rebalance cannot be planned: {error}"
         return refuse_plan(plan, [Finding("rebalance-unable", what, way_out, entry.where(KEY))])
+    scope = tuple(note_moved_scope(changes, choose_moving(entry, specs, changes), specs, made))
     # Those on brokers and on topics internal to Kafka are in both plans.
-    again = {note.rule for note in made.notes}
+    again = {note.rule for note in (*scope, *made.notes)}
     return replace(
         made,
-        notes=(*(note for note in plan.notes if note.rule not in again), *made.notes),
+        notes=(*scope, *(note for note in plan.notes if note.rule not in again), *made.notes),
         files=plan.files,
         commit=commit,
         scope=Scope(topics, changes.ref if changes else None),

@@ -106,7 +106,7 @@ def plan_moves(
     plan = assemble_moves(entry, specs, state, topics=topics, changes=changes)
     files = {spec.location.file for spec in chosen}
     notes = [
-        *(note_scope(changes, len(chosen), len(every)) if changes else ()),
+        *note_moved_scope(changes, chosen, every, plan),
         *(note_left(changes, specs, plan) if changes else ()),
         *(note for note in remarks if concerns(note, plan)),
         *entry.notes,
@@ -121,6 +121,16 @@ def plan_moves(
     plan = replace(plan, files=len(files), commit=commit, scope=scope)
     plan = replace(plan, notes=mute_notes(entry, notes))
     return add_cost(entry, plan, state)
+
+
+def note_moved_scope(
+    changes: Changes | None, chosen: Iterable[TopicSpec], every: Collection[TopicSpec], plan: Plan
+) -> Iterator[Finding]:
+    """Return a note on the scope of a plan of moves. In: the specs that it covers, and all."""
+    if changes:
+        names = {spec.name for spec in chosen}
+        moved = {topic.name for topic in plan.topics if steps_of(topic)}
+        yield from note_scope(changes, len(names), len(every), len(moved - names))
 
 
 def list_notes(state: ClusterState, kinds: Collection[LoadKind] = ()) -> list[Finding]:

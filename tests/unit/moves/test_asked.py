@@ -108,6 +108,10 @@ def test_it_belongs_to_the_request_that_changes_its_key() -> None:
     asked = plan_asked(ENTRY, [], state, changes=change(PLAIN))
     assert moved(asked) == ["shop.orders"]
     assert asked.scope == Scope("*", "main")
+    assert find(asked, "plan-scope").what == (
+        f"only specs that changed since main ({'b' * 10}) are planned: 0 of 0 topics, and 1 other "
+        "that moves because clusters.yaml changed"
+    )
     later = replace(ENTRY, rebalance=replace(ASKED, until="2026-12-01"))
     assert moved(plan_asked(ENTRY, [], state, changes=change(later))) == ["shop.orders"]
 

@@ -277,6 +277,10 @@ def test_a_request_that_changes_clusters_yaml_drains_every_topic() -> None:
     made = plan_moves(entry(), [written], state, changes=changes)
     assert [each.name for each in made.topics] == ["a", "b"]
     assert rows_after(made, "a") == rows("3,1")
+    assert said(note for note in made.notes if note.rule == "plan-scope") == [
+        "only specs that changed since main (base) are planned: 0 of 1 topics, and 2 others that "
+        "move because clusters.yaml changed [plan-scope]"
+    ]
 
 
 def test_a_request_that_changes_a_topic_drains_only_the_rows_that_it_moves() -> None:
