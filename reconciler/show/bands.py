@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reconciler.model.cluster import Broker, Replicas
 from reconciler.model.moves import (
@@ -67,7 +67,8 @@ def _sum_up_directories(planned: PlannedDirectories) -> Iterator[str]:
         more = f" and {len(left) - SHOWN:,} more" if len(left) > SHOWN else ""
         yield f"out of reach for {len(left):,}: {named}{more}"
     elif outside:
-        yield f"all within {planned.within_percent / 2:g} % afterwards"
+        most = planned.within_percent
+        yield f"all within {_find_limit(planned.bands, most) or most:g} % afterwards"
 
 
 def say_reason(balance: PlannedBalance, old: Replicas, new: Replicas) -> str:
@@ -122,23 +123,44 @@ def _name(band: LoadBand) -> str:
 
 
 def _sum_up(band: LoadBand, balance: PlannedBalance) -> Iterator[str]:
-    within, over = f"{balance.within_percent:g} %", balance.over_percent
-    if not band.outside:
-        near = f"within {within} of its share" if over is None else f"at most {over:g} % full"
-        yield f"every broker is {near}"
-        return
-    are = "is" if len(band.outside) == 1 else "are"
-    apart = f"more than {within} off the share" if over is None else f"more than {over:g} % full"
-    yield f"{count(len(band.outside), 'broker')} {are} {apart}"
-    left = [each for each in band.brokers if not each.low <= each.after <= each.high]
-    if left:
-        listed = ", ".join(str(each.broker) for each in left[:SHOWN])
-        more = f" and {len(left) - SHOWN:,} more" if len(left) > SHOWN else ""
-        yield f"out of reach for {count(len(left), 'broker')}: {listed}{more}"
-    elif over is None:
-        yield f"all within {balance.within_percent / 2:g} % afterwards"
+    most, over = balance.within_percent, balance.over_percent
+    # A share of 3 leaders has 2 and 4 within 10 %: limits of counts are rounded to whole ones.
+    counted = band.by is LoadKind.COUNT and over is None
+    rest = [each for each in band.brokers if each.broker not in band.outside]
+    rounded = counted and not all(_is_near(each, each.before, most) for each in rest)
+    if band.outside:
+        are = "is" if len(band.outside) == 1 else "are"
+        apart = (
+            f"more than {most:g} % off the share" if over is None else f"more than {over:g} % full"
+        )
+        yield f"{count(len(band.outside), 'broker')} {are} {apart}"
+        left = [each for each in band.brokers if not each.low <= each.after <= each.high]
+        aim = _find_limit(band.brokers, most)
+        rounded |= counted and aim is None and not left
+        if left:
+            listed = ", ".join(str(each.broker) for each in left[:SHOWN])
+            more = f" and {len(left) - SHOWN:,} more" if len(left) > SHOWN else ""
+            yield f"out of reach for {count(len(left), 'broker')}: {listed}{more}"
+        elif over is None:
+            yield f"all within {aim or most:g} % afterwards"
+        else:
+            yield "none afterwards"
     else:
-        yield "none afterwards"
+        near = f"within {most:g} % of its share" if over is None else f"at most {over:g} % full"
+        yield f"every broker is {near}"
+    if rounded:
+        yield f"limits are rounded to whole {_name(band)}"
+
+
+def _find_limit(bands: Sequence[BrokerBand | DirectoryBand], percent: float) -> float | None:
+    """Return half of some percent or all of it, the least that a plan keeps; None if neither."""
+    limits = (percent / 2, percent)
+    return next((n for n in limits if all(_is_near(b, b.after, n) for b in bands)), None)
+
+
+def _is_near(each: BrokerBand | DirectoryBand, amount: int, percent: float) -> bool:
+    """Return whether an amount is within some percent of a share, as both are shown."""
+    return abs(amount - each.share) <= each.share * (percent + 0.5) / 100
 
 
 def _list_bars(band: LoadBand, racks: Mapping[int, str | None]) -> Iterator[Line]:
