@@ -97,9 +97,12 @@ def note_traffic(state: ClusterState, kinds: Collection[LoadKind]) -> Iterator[F
         what = f"writes were measured over {window}"
         guessed = sum(len(topic.guessed_rates) for topic in state.topics.values())
         if guessed:
-            are = "is a guess" if guessed == 1 else "are guesses"
-            why = "their logs lost records meanwhile, or are compacted"
-            what += f"; the rates of {count(guessed, 'partition')} {are}: {why}"
+            if guessed == 1:
+                what += "; the rate of 1 partition is a guess: its log lost records meanwhile, or "
+                what += "is compacted"
+            else:
+                what += f"; the rates of {guessed:,} partitions are guesses: their logs lost "
+                what += "records meanwhile, or are compacted"
         yield Finding("rates-measured", what, way_out, severity=Severity.NOTE)
     if LoadKind.READ in kinds and state.committed_offsets is not None:
         what = (

@@ -23,6 +23,9 @@ Moved = tuple[Replicas, Replicas, int]
 SHOWN = 12
 """The most brokers of a band that are shown; those that were outside come first."""
 
+_PATHS = 3
+"""The most log directories that a line names: their paths are long, and the bars name them too."""
+
 PAIRS = 8
 """The most pairs of brokers that a summary of moves names."""
 
@@ -63,8 +66,8 @@ def _sum_up_directories(planned: PlannedDirectories) -> Iterator[str]:
         return
     left = [each for each in planned.bands if not each.low <= each.after <= each.high]
     if left:
-        named = ", ".join(f"{each.broker}:{each.path}" for each in left[:SHOWN])
-        more = f" and {len(left) - SHOWN:,} more" if len(left) > SHOWN else ""
+        named = ", ".join(f"{each.broker}:{each.path}" for each in left[:_PATHS])
+        more = f" and {len(left) - _PATHS:,} more" if len(left) > _PATHS else ""
         yield f"out of reach for {len(left):,}: {named}{more}"
     elif outside:
         most = planned.within_percent

@@ -103,7 +103,7 @@ def _say_farthest(farthest: Mapping[str, float], loads: list[str]) -> list[str]:
 
 
 def _legend(compared: ComparedChoices) -> Iterator[str]:
-    yield f"wanted: {compared.wanted}"
+    yield f"without --compare, this run plans: rebalance {compared.wanted}"
     unknown = sorted({kind for each in compared.choices for kind in each.unknown})
     if unknown:
         yield f"unknown: no {' and no '.join(unknown)} of any partition is known"

@@ -163,7 +163,8 @@ def _say_limits(moves: PlannedMoves) -> Iterator[str]:
     policy = moves.policy
     yield f"at most {count(policy.at_once_cluster, 'replica')} at once"
     yield f"{policy.at_once_broker:,} per broker"
-    yield f"{policy.keep_free_percent} % of each log directory stay free"
+    if policy.keep_free_percent:
+        yield f"{policy.keep_free_percent} % of each log directory stay free"
     if policy.max_bytes is not None:
         yield f"at most {approximate_size(policy.max_bytes)} in all"
     if policy.unthrottled:

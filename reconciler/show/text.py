@@ -205,6 +205,8 @@ class _Text:
                 "green", f"No changes. {count(view.as_specified, 'topic')} as specified"
             )
             yield " · ".join([same, *view.asides])
+            # What is near its share, or a drain whose broker is empty, is why nothing moves.
+            yield from (f"{label}: {words}" for label, words in view.moves if label != "moves")
         else:
             counts = ", ".join(filter(None, [*view.to_do, view.unchanged_words]))
             yield " · ".join([counts, *view.asides])

@@ -359,9 +359,9 @@ def _say_cluster(plan: Plan, planned: int) -> tuple[str, ...]:
     brokers = count(len(plan.brokers), "broker")
     where = f"{brokers} in {count(len(racks), 'rack')}" if racks else brokers
     topics = count(plan.unchanged + planned, "topic")
-    # Elections are planned of live topics, whatever files there are.
-    elects = planned and not plan.files
-    specs = topics if elects else f"{topics} from {count(plan.files, 'file')}"
+    # Elections and rebalances are planned of live topics, whatever files there are.
+    live = not plan.files and (planned or plan.moves)
+    specs = topics if live else f"{topics} from {count(plan.files, 'file')}"
     address = find_address(plan.cluster_id)
     known_by = (
         plan.cluster_id if address is None else f"no cluster id: bound to its address {address}"

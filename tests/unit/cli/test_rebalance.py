@@ -113,6 +113,14 @@ def test_a_broker_outside_is_drawn_with_what_stays_goes_and_comes(
     assert "broker 3: ▓▓▓▓▓▓▓▓▓▓▓▓|··········· 0 (-100 %) → 2 (+0 %)" in lines
 
 
+def test_a_cluster_near_its_shares_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rebalance", "--cluster", "prod", "--against", "s.json", "--over", "80%"]) == 0
+    head, *_, closing, why = capsys.readouterr().out.splitlines()
+    assert head == "prod · one · 4 brokers · 4 topics"
+    assert closing.startswith("No changes. 4 topics")
+    assert why == "by disk: every broker is at most 80 % full"
+
+
 def measure(seconds: int, *, guessed: bool = False, committed: bool = False) -> None:
     """Make the snapshot one whose rates were measured."""
     snapshot = json.loads(Path("s.json").read_text())
@@ -145,6 +153,14 @@ def test_a_plan_by_rates_says_over_what_time_they_were_measured() -> None:
             "",
         )
     ]
+    snapshot = json.loads(Path("s.json").read_text())
+    for topic in snapshot["topics"][1:]:
+        topic["guessed_rates"] = []
+    Path("s.json").write_text(json.dumps(snapshot))
+    ((what, _),) = list_measured("--by", "write")
+    assert what.endswith(
+        "the rate of 1 partition is a guess: its log lost records meanwhile, or is compacted"
+    )
     measure(7200, committed=True)
     assert list_measured("--by", "read") == [
         (
