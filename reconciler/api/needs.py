@@ -21,7 +21,6 @@ def read_need(estate: Estate, cluster: str, *, bootstrap_servers: str | None = N
     Write rates are measured if `balance` needs them, which takes 10 s.
     Errors: as `read_cluster`.
     """
-    from reconciler.model.moves import LoadKind
     from reconciler.moves.needs import find_need
     from reconciler.moves.plan import plan_moves
     from reconciler.planfile.codec import fingerprint_plan
@@ -31,14 +30,14 @@ def read_need(estate: Estate, cluster: str, *, bootstrap_servers: str | None = N
     def foresee(seen: ClusterState) -> Plan:
         return find_need(entry, specs, seen)[1] or plan_moves(entry, specs, seen)
 
-    by_rates = not {LoadKind.WRITE, LoadKind.READ}.isdisjoint(entry.balance.by)
     state = read_cluster(
         estate,
         cluster,
         bootstrap_servers=bootstrap_servers,
         with_moves=True,
         every_topic=True,
-        plan=None if by_rates or entry.moves is None else foresee,
+        loads=entry.balance.by,
+        plan=None if entry.moves is None else foresee,
     )
     refuse_other_cluster(entry, state)
     need, plan = find_need(entry, specs, state)

@@ -49,7 +49,7 @@ def read_cluster(
     client: Mapping[str, str] | None = None,
     with_sizes: bool = False,
     with_moves: bool = False,
-    with_reads: bool = False,
+    loads: Collection[LoadKind] = (),
     every_topic: bool = False,
     plan: Callable[[ClusterState], Plan] | None = None,
 ) -> ClusterState:
@@ -59,7 +59,8 @@ def read_cluster(
     properties. `with_sizes` also reads the sizes of partitions, for a plan that weighs by them;
     `with_moves` reads all that a plan of moves needs, which takes 10 s longer; if `plan`, called
     with the state so far, copies nothing, write rates are not measured, and it takes 1 s.
-    `with_reads` also measures what consumer groups read.
+    `loads` and the rebalance that the cluster asks for say what is balanced: for writes and reads,
+    `plan` is not called, and rates are more exact.
     `every_topic` reads the configs and ids of unmanaged topics as well, and so does a cluster whose
     own keys move them.
     Errors: UsageError for a cluster that the estate does not name, ClusterError if it cannot be
@@ -93,11 +94,12 @@ def read_cluster(
             state = reader.read_voters(state) if drained else state
             state = reader.check_requests(state)
             seen = reader.read_moves(state, interval_s=0)
-            by_rates = rebalances and _weighs_rates(entry)
+            loads = {*loads, *(entry.rebalance.aim.by if entry.rebalance else ())}
+            by_rates = any(kind.is_on_leaders for kind in loads)
             made = plan(seen).moves if plan and not by_rates else None
             # Write rates say whether copies end: nothing is copied, or nothing can be.
             unmovable = (made and not made.copies_data) or state.unoffered.intersection(MOVING)
-            state = seen if unmovable else reader.read_moves(state, reads=with_reads)
+            state = seen if unmovable else reader.read_moves(state, loads=loads)
         elif with_sizes or _lacks_living(state) or _weighs_sizes(entry, specs, state):
             state = reader.read_sizes(state)
         # Reading usage is slow: only topics to delete need it, if deletions are allowed, and those
@@ -125,14 +127,6 @@ def read_cluster(
         if created or doubts.planned or moving or asked:
             state = state if with_moves else reader.check_requests(state)
         return identify_topics(state, reader.read_topic_ids({*doubts.planned, *moving}))
-
-
-def _weighs_rates(entry: ClusterEntry) -> bool:
-    """Return whether the rebalance that a cluster asks for needs to know what is written."""
-    from reconciler.model.moves import LoadKind
-
-    by = entry.rebalance.aim.by if entry.rebalance else ()
-    return not {LoadKind.WRITE, LoadKind.READ}.isdisjoint(by)
 
 
 def _read_date() -> str:
@@ -168,12 +162,11 @@ def read_for_moves(
     against: Path | None,
     plan: Callable[[ClusterState], Plan] | None,
     *,
-    with_reads: bool = False,
+    loads: Collection[LoadKind] = (),
 ) -> ClusterState:
     """Read what a plan of any moves needs, of every topic, from a cluster or a snapshot.
 
-    If `plan` copies nothing, write rates are not measured. It is None if it needs them itself.
-    `with_reads` also measures what consumer groups read.
+    If `plan` copies nothing, write rates are not measured. `loads` is that of `read_cluster`.
     Errors: those of `plan`, and as `read_cluster` and `read_snapshot`; UsageError for a snapshot
     with an address, or a cluster that the estate does not name.
     """
@@ -186,7 +179,7 @@ def read_for_moves(
             cluster,
             bootstrap_servers=bootstrap_servers,
             with_moves=True,
-            with_reads=with_reads,
+            loads=loads,
             every_topic=True,
             plan=plan,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from reconciler.files import write_file
 if TYPE_CHECKING:
     from reconciler.errors import SnapshotError
     from reconciler.model.cluster import ClusterState
+    from reconciler.model.moves import LoadKind
     from reconciler.spec.estate import Estate
 
 
@@ -34,15 +35,19 @@ def take_snapshot(
     Errors: as `read_cluster` and `read_snapshot`; SnapshotError if `since` cannot be compared with
     the cluster. Cost: 0.3 ms of CPU for each topic, twice with `measure_s`, and that time.
     """
+    from reconciler.model.moves import LoadKind
+
     earlier = None
+    loads = {LoadKind.WRITE}  # the next snapshot may be compared with this one
     if since is not None:
         earlier = read_snapshot(since)
         _check_numbers(earlier, since)
+        loads |= {LoadKind.READ} if earlier.committed_offsets is not None else set()
     elif measure_s:
-        earlier = _read_state(estate, cluster, bootstrap_servers, reads=True)
+        loads |= {LoadKind.READ}
+        earlier = _read_state(estate, cluster, bootstrap_servers, loads)
         time.sleep(measure_s)
-    reads = earlier is not None and (since is None or earlier.committed_offsets is not None)
-    state = _read_state(estate, cluster, bootstrap_servers, reads=reads)
+    state = _read_state(estate, cluster, bootstrap_servers, loads)
     if earlier is not None:
         if since is not None:
             _check_same(earlier, state, since)
@@ -53,14 +58,14 @@ def take_snapshot(
 
 
 def _read_state(
-    estate: Estate, cluster: str, bootstrap_servers: str | None, *, reads: bool
+    estate: Estate, cluster: str, bootstrap_servers: str | None, loads: Collection[LoadKind]
 ) -> ClusterState:
     from reconciler.kafka.reader import KafkaReader
 
     with open_connection(estate, cluster, bootstrap_servers) as connection:
         reader = KafkaReader(connection)
         reader.check_rights([], for_apply=False)
-        state = reader.read_traffic(reader.read_cluster(), reads=reads)
+        state = reader.read_traffic(reader.read_cluster(), loads)
         state = replace(state, unoffered=reader.read_unoffered())
         return identify_topics(state, reader.read_topic_ids(state.topics.keys()))
 

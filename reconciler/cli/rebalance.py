@@ -170,24 +170,18 @@ def command(
     kinds = (LoadKind.DISK,) if over else by or usual.by
     aim = LoadAim(kinds, within or usual.within_percent, leaders_only, over_percent=over)
     chosen: dict[str, Any] = {"topics": topic, "brokers": brokers, "max_bytes": max_bytes}
-    read = partial(
-        read_for_moves,
-        loaded,
-        cluster,
-        bootstrap_servers,
-        against,
-        with_reads=LoadKind.READ in kinds,
-    )
+    read = partial(read_for_moves, loaded, cluster, bootstrap_servers, against)
     if compare:
         with working(f"reading {cluster}") as say:
+            state = read(None, loads={LoadKind.WRITE, *kinds})
             compared = compare_rebalances(
-                loaded, cluster, read(None), aim, **chosen, say=lambda each: say(f"planning {each}")
+                loaded, cluster, state, aim, **chosen, say=lambda each: say(f"planning {each}")
             )
         click.echo(render_choices(compared, form), nl=False)
         return 0
     out, form = choose_output(out, form)
     check_out(out)
-    by_rates = False
+    loads: Collection[LoadKind] = ()
     plan: Callable[[ClusterState], Plan]
     if disks or empty_dir:
         within_brokers = DirectoryAim(
@@ -197,10 +191,10 @@ def command(
     elif even_topics or offline_replicas:
         plan = partial(plan_rebalance, loaded, cluster, offline=offline_replicas, **chosen)
     else:
-        by_rates = not {LoadKind.WRITE, LoadKind.READ}.isdisjoint(kinds)
+        loads = kinds
         plan = partial(plan_rebalance, loaded, cluster, aim=aim, **chosen)
     with working(f"reading {cluster}") as say:
-        state = read(None if by_rates else plan)
+        state = read(plan, loads=loads)
         say("planning")
         planned = plan(state)
     return offer_plan(planned, form, out, detailed=detailed_exitcode)

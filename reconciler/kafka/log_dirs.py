@@ -61,12 +61,16 @@ class _Answers:
 
 
 def read_sizes(
-    connection: Connection, state: ClusterState, offsets: Offsets | None = None
+    connection: Connection,
+    state: ClusterState,
+    offsets: Offsets | None = None,
+    *,
+    logs: bool = False,
 ) -> ClusterState:
     """Add the sizes of partitions and the log directories of brokers to a state.
 
-    The size of a partition is that of its largest replica. With the offsets of partitions, the logs
-    of their leaders are added as well. What cannot be read is unknown, and a note says why.
+    The size of a partition is that of its largest replica. With `logs`, the logs of the leaders are
+    added as well, and `offsets` are theirs. What cannot be read is unknown, and a note says why.
     Errors: ClusterError if no broker answers at all. Cost: one request for each broker.
     """
     from kafka.errors import KafkaError as ClientError
@@ -87,8 +91,8 @@ def read_sizes(
     topics = {}
     for name, topic in state.topics.items():
         sizes = (largest.get((name, p), -1) for p in range(len(topic.assignment)))
-        logs = tuple(_list_logs(topic, found, offsets)) if offsets is not None else ()
-        topics[name] = replace(topic, size_bytes=_list_known(sizes), logs=logs if any(logs) else ())
+        own = tuple(_list_logs(topic, found, offsets)) if logs else ()
+        topics[name] = replace(topic, size_bytes=_list_known(sizes), logs=own if any(own) else ())
     directories = {broker: held.directories for broker, held in sorted(found.held.items())}
     return replace(
         state,
@@ -107,11 +111,16 @@ def _list_known(amounts: Iterable[int]) -> tuple[int, ...]:
     return listed if any(amount >= 0 for amount in listed) else ()
 
 
-def _list_logs(topic: TopicState, found: _Answers, offsets: Offsets) -> Iterator[LeaderLog | None]:
-    """Yield the log of each partition's leader, None if its offsets or bytes are unknown."""
+def _list_logs(
+    topic: TopicState, found: _Answers, offsets: Offsets | None
+) -> Iterator[LeaderLog | None]:
+    """Yield the log of each partition's leader, None if its bytes or wanted offsets are unknown."""
+    start: int | None = -1
+    end: int | None = -1
     for number, leader in enumerate(topic.leaders):
         place = (topic.name, number)
-        start, end = offsets.first.get(place), offsets.end.get(place)
+        if offsets is not None:
+            start, end = offsets.first.get(place), offsets.end.get(place)
         size = found.held[leader].sizes.get(place) if leader in found.held else None
         if start is None or end is None or size is None:
             yield None

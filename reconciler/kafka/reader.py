@@ -48,6 +48,7 @@ from reconciler.model.cluster import Broker, ClusterState, ThrottleRate, TopicSt
 from reconciler.model.configs import ConfigValue
 from reconciler.model.groups import GroupsReading, Producers
 from reconciler.model.growth import measure_rates
+from reconciler.model.moves import LoadKind
 from reconciler.model.requests import KafkaRequest
 
 RATE_INTERVAL_S = 10.0
@@ -170,27 +171,28 @@ class KafkaReader:
         """
         return read_sizes(self._connection, state)
 
-    def read_traffic(self, state: ClusterState, *, reads: bool) -> ClusterState:
+    def read_traffic(self, state: ClusterState, loads: Collection[LoadKind]) -> ClusterState:
         """Add to a state what a later one is compared with: sizes, logs, and the time.
 
-        `reads` adds what groups committed. Errors: as `read_cluster`. Cost: one request for each
-        broker, two for every 1,000 partitions and leader, and for `reads` one for every 100 groups.
+        Writes or reads among the `loads` add the offsets of logs, and reads what groups committed.
+        Errors: as `read_cluster`. Cost: one request for each broker; for offsets two for every
+        1,000 partitions and leader, and for reads one for every 100 groups.
         """
-        return read_traffic(self._connection, state, reads=reads)
+        return read_traffic(self._connection, state, loads)
 
     def read_moves(
         self,
         state: ClusterState,
         *,
         interval_s: float = RATE_INTERVAL_S,
-        reads: bool = False,
+        loads: Collection[LoadKind] = (),
         lists: bool = True,
     ) -> ClusterState:
         """Add what a plan of moves needs to a state: sizes, rates, moves and throttles.
 
-        Rates are measured over an interval: a longer one makes them more exact. `reads` measures
-        also what groups read, as they commit. `lists`: whether throttle lists are read; the configs
-        of a topic, where they were read, have them.
+        Write rates are measured over an interval: a longer one makes them more exact, and so does
+        a balance by writes or reads, which `loads` names. Reads are measured only then. `lists`:
+        whether throttle lists are read; the configs of a topic, where they were read, have them.
         Errors: as `read_cluster`. Cost: the interval, and `read_traffic` twice, or `read_sizes` if
         there is no interval; and for lists one request for every 500 topics.
         """
@@ -203,9 +205,9 @@ class KafkaReader:
         )
         if not interval_s:
             return self.read_sizes(state)
-        before = self.read_traffic(state, reads=reads)
+        before = self.read_traffic(state, loads)
         time.sleep(interval_s)
-        return measure_rates(before, self.read_traffic(state, reads=reads))
+        return measure_rates(before, self.read_traffic(state, loads))
 
     def read_voters(self, state: ClusterState) -> ClusterState:
         """Add the controllers that vote to a state; none if the cluster does not tell."""

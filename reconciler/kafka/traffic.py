@@ -1,6 +1,6 @@
 """What two readings of a cluster need, so that their difference says how fast it is used.
 
-Each has the bytes and the offsets of every leader's log, and on demand what groups committed.
+Each has the bytes of every leader's log, and on demand its offsets and what groups committed.
 """
 
 from __future__ import annotations
@@ -18,20 +18,28 @@ from reconciler.kafka.log_dirs import read_sizes
 from reconciler.kafka.offsets import Offsets, read_offsets
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client
 from reconciler.model.cluster import ClusterState, Place
+from reconciler.model.moves import LoadKind
 
 
-def read_traffic(connection: Connection, state: ClusterState, *, reads: bool) -> ClusterState:
-    """Add sizes, logs and the time to a state; with `reads`, also what groups committed.
+def read_traffic(
+    connection: Connection, state: ClusterState, loads: Collection[LoadKind]
+) -> ClusterState:
+    """Add sizes, logs and the time to a state, and what the rates of some kinds of load need.
 
-    A log whose records are deleted between its offsets and its bytes is read as if it had grown
-    less: that takes less than a second of a window. What cannot be read is unknown.
-    Errors: ClusterError if no broker answers at all. Cost: one request for each broker, two for
-    every 1,000 partitions and leader, and for `reads` that of `read_committed`.
+    Writes and reads need the offsets of logs, and reads also what groups committed. Without
+    offsets, the rates are less exact. A log whose records are deleted between its offsets and its
+    bytes is read as if it had grown less: that takes less than a second of a window. What cannot be
+    read is unknown.
+    Errors: ClusterError if no broker answers at all. Cost: one request for each broker; for offsets
+    two for every 1,000 partitions and leader, and for reads that of `read_committed`.
     """
+    reads = LoadKind.READ in loads
     committed, notes = read_committed(connection, state.topics) if reads else (None, ())
-    offsets = _read_offsets(connection, state)
+    offsets = None
+    if any(kind.is_on_leaders for kind in loads):
+        offsets = _read_offsets(connection, state)
     read_at_ms = int(time.time() * 1000)
-    state = read_sizes(connection, state, offsets)
+    state = read_sizes(connection, state, offsets, logs=True)
     return replace(
         state, read_at_ms=read_at_ms, committed_offsets=committed, notes=(*state.notes, *notes)
     )

@@ -205,7 +205,8 @@ class TopicSpec:
 class LeaderLog(NamedTuple):
     """The log of a partition on the disk of its leader: first and end offset, and bytes.
 
-    Of a tiered topic, `start` is the first offset that is on the disk.
+    Of a tiered topic, `start` is the first offset that is on the disk. Both offsets are -1 if only
+    the bytes were read.
     """
 
     leader: int

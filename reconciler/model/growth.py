@@ -16,9 +16,11 @@ def measure_rates(before: ClusterState, after: ClusterState) -> ClusterState:
 
     Both have the time of reading and logs. A write rate is the growth of the leader's log, which is
     exact if the same broker leads and its log lost nothing. Otherwise it is a guess: the growth of
-    its end, with the bytes that a record has on average. So are all reads: the growth of what
-    groups committed, without those that went back. A topic that was created again meanwhile has no
-    rates, and neither has a partition that is new or whose end went back.
+    its end, with the bytes that a record has on average. Where only bytes were read, nobody knows
+    what a log lost: it grew by at least so much, and one that shrank or has another leader has no
+    rate. All reads are guesses: the growth of what groups committed, without those that went back.
+    A topic that was created again meanwhile has no rates, and neither has a partition that is new
+    or whose end went back.
     In: `before` is the earlier one. Units: bytes per second.
     """
     seconds = (after.read_at_ms - before.read_at_ms) / 1000
@@ -64,9 +66,11 @@ def _measure_growth(
     """Return the bytes that were written, and whether that is a guess."""
     if was is None or now is None or now.end < was.end:
         return _UNKNOWN, False
+    grown = now.size_bytes - was.size_bytes
+    if was.end < 0:
+        return (grown, True) if was.leader == now.leader and grown >= 0 else (_UNKNOWN, False)
     if now.end == was.end:
         return 0, False
-    grown = now.size_bytes - was.size_bytes
     # A leader that deleted nothing since its first record has the bytes of any other.
     is_same = was.leader == now.leader or now.start == 0
     if was.start == now.start and grown >= 0 and is_same and not is_cleaned:

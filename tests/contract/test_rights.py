@@ -44,6 +44,7 @@ from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter, check_audit_topic, write_audit_record
 from reconciler.model.cluster import ClusterState, ThrottleSide, TopicState
+from reconciler.model.moves import LoadKind
 from reconciler.model.outcomes import AnswerKind
 from reconciler.model.rights import GROUP, MOVES_GROUP
 from reconciler.model.steps import (
@@ -447,7 +448,7 @@ class TestRatesOfReads:
 
 def read_traffic(grants: Grants) -> ClusterState:
     reader = KafkaReader(grants.connect())
-    return reader.read_traffic(reader.read_cluster(), reads=True)
+    return reader.read_traffic(reader.read_cluster(), [LoadKind.READ])
 
 
 def can_commit(client: AdminClient, offsets: ConsumerGroupTopicPartitions) -> bool:

@@ -17,6 +17,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from lab import connect_to, create, wait_for
+from proxy import failing_network
 
 from reconciler.api.snapshots import read_snapshot
 from reconciler.cli.app import run
@@ -24,6 +25,7 @@ from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.traffic import read_local_starts
 from reconciler.model.cluster import ClusterState, TopicState
 from reconciler.model.growth import measure_rates
+from reconciler.model.moves import LoadKind
 from reconciler.model.steps import CreateTopic
 from reconciler.sandbox.cluster import Cluster, start_cluster
 
@@ -32,6 +34,7 @@ pytestmark = pytest.mark.cluster
 RECORD = 10_000
 MIB = 2**20
 PLACE = TopicPartition
+LIST_OFFSETS, LIST_GROUPS = 2, 16  # kinds of requests
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +77,11 @@ def write(brokers: Cluster, topic: str, records: int, *, keys: int = 0, size: in
     return records * size
 
 
-def read(brokers: Cluster, *, reads: bool = False) -> ClusterState:
+def read(brokers: Cluster, *loads: LoadKind) -> ClusterState:
+    """Read what the rates of writes need, or those of other loads."""
     with connect_to(brokers) as connection:
         reader = KafkaReader(connection)
-        return reader.read_traffic(reader.read_cluster(), reads=reads)
+        return reader.read_traffic(reader.read_cluster(), loads or [LoadKind.WRITE])
 
 
 def grow(before: ClusterState, after: ClusterState, topic: str) -> tuple[float, TopicState]:
@@ -97,13 +101,13 @@ def recreate(brokers: Cluster, admin: AdminClient, topic: str) -> None:
     make(brokers, topic)
 
 
-def write_estate(brokers: Cluster, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def write_estate(servers: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work in a folder with an estate of the cluster."""
     monkeypatch.chdir(folder)
     (folder / "topics").mkdir()
     (folder / "topics" / "clusters.yaml").write_text(
         "version: 1\nclusters:\n  lab:\n"
-        f"    client: {{bootstrap.servers: '{brokers.bootstrap_servers}'}}\n"
+        f"    client: {{bootstrap.servers: '{servers}'}}\n"
         "    moves: {allow: [rebalance], rate: unlimited, keep_free: 0%}\n"
     )
 
@@ -195,7 +199,8 @@ class TestWrites:
         config = {"remote.storage.enable": "true"}
         tiered = {topic: replace(plain.topics[topic], config=config, logs=())}
         with connect_to(brokers) as connection:
-            found = KafkaReader(connection).read_traffic(replace(plain, topics=tiered), reads=False)
+            reader = KafkaReader(connection)
+            found = reader.read_traffic(replace(plain, topics=tiered), [LoadKind.WRITE])
         first, _ = found.topics[topic].logs
         assert first is not None
         assert (first.start, first.end) == (7, 20)
@@ -220,16 +225,62 @@ class TestWrites:
         assert found.guessed_rates == {0}
 
 
+class TestForecast:
+    """Whether copies end is judged by the bytes of leaders alone, without their offsets."""
+
+    def test_a_leader_that_grew_was_written_at_least_so_fast(
+        self, brokers: Cluster, admin: AdminClient, topic_prefix: str
+    ) -> None:
+        topic = make(brokers, f"{topic_prefix}grown", segment_bytes=str(MIB))
+        write(brokers, topic, 500)
+        before = read(brokers, LoadKind.DISK)
+        written = write(brokers, topic, 100)
+        after = read(brokers, LoadKind.DISK)
+        grown, found = grow(before, after, topic)
+        assert written <= grown + 10 < 1.02 * written
+        assert (found.write_bytes_per_s[1], found.guessed_rates) == (0, {0, 1})
+        place = PLACE(topic, 0, 400)
+        admin.delete_records([place])[place].result(20)
+        wait_for(lambda: read(brokers).topics[topic].size_bytes[0] < 3_200_000)
+        _, found = grow(after, read(brokers, LoadKind.DISK), topic)
+        assert found.write_bytes_per_s == (-1, 0)
+
+    @pytest.mark.usefixtures("brief_rates")
+    def test_only_a_balance_by_traffic_asks_for_offsets(
+        self, brokers: Cluster, topic_prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        topic = f"{topic_prefix}raised"
+        create(connect_to(brokers), CreateTopic(topic, ((1,), (2,)), {}))
+        write(brokers, topic, 10)
+        spec = f"topic: {topic}\nreplication_factor: 2\n"
+        balance = "    balance: {by: [read], within: 100%}\n"
+        rebalance = f"{balance}    rebalance: {{until: 2199-12-31}}\n"
+        with failing_network(brokers) as network:
+            servers = network.bootstrap_servers
+            write_estate(servers, tmp_path, monkeypatch)
+            estate = Path("topics/clusters.yaml")
+            written = estate.read_text().replace("allow: [", "allow: [replication, ")
+            Path("topics/raised.yaml").write_text(spec)
+            for more, asks in ((balance, False), (rebalance, True)):
+                estate.write_text(written + more)
+                network.heal()
+                assert run(["plan", "--cluster", "lab", "--moves", "--out", "plan.json"]) == 0
+                forecast = json.loads(Path("plan.json").read_text())["moves"]["forecast"]
+                assert (forecast["copied_bytes"] > 0, forecast["least_rate"]) == (True, 0)
+                assert (LIST_OFFSETS in network.kinds) is asks
+                assert (LIST_GROUPS in network.kinds) is asks
+
+
 class TestReads:
     def test_what_groups_commit_is_read(self, brokers: Cluster, topic: str) -> None:
         write(brokers, topic, 300)
         consume(brokers, topic, "steady", 0, 100)
         consume(brokers, topic, "back", 0, 200)
-        before = read(brokers, reads=True)
+        before = read(brokers, LoadKind.READ)
         consume(brokers, topic, "steady", 100, 100)
         consume(brokers, topic, "back", 10, 50)
         consume(brokers, topic, "silent", 0, 300, commits=False)
-        after = read(brokers, reads=True)
+        after = read(brokers, LoadKind.READ)
         found = measure_rates(before, after)
         first, second = found.topics[topic].read_bytes_per_s
         assert first * find_seconds(before, after) == pytest.approx(100 * RECORD, rel=0.02)
@@ -244,7 +295,7 @@ class TestReads:
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        write_estate(brokers, tmp_path, monkeypatch)
+        write_estate(brokers.bootstrap_servers, tmp_path, monkeypatch)
         write(brokers, topic, 10)
         asked = ["rebalance", "--cluster", "lab", "--by", "read,write", "--leaders-only"]
         assert run([*asked, "--out", "plan.json"]) == 0
@@ -295,7 +346,7 @@ class TestSince:
 
     @pytest.fixture(autouse=True)
     def in_estate(self, brokers: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        write_estate(brokers, tmp_path, monkeypatch)
+        write_estate(brokers.bootstrap_servers, tmp_path, monkeypatch)
 
     def test_the_difference_to_an_earlier_snapshot_is_what_was_written(
         self,

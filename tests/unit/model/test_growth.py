@@ -61,6 +61,24 @@ def test_a_write_rate_is_exact_or_a_guess(
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "rate", "is_guess"),
+    [
+        pytest.param(log(-1, -1, 400), log(-1, -1, 1600), 120, True, id="grew"),
+        pytest.param(log(-1, -1, 400), log(-1, -1, 400), 0, True, id="as before"),
+        pytest.param(log(-1, -1, 400), log(-1, -1, 300), -1, False, id="shrank"),
+        pytest.param(log(-1, -1, 400), log(-1, -1, 1600, leader=2), -1, False, id="elsewhere"),
+    ],
+)
+def test_without_offsets_a_rate_is_what_the_log_grew_at_least(
+    before: LeaderLog, after: LeaderLog, rate: int, *, is_guess: bool
+) -> None:
+    other = log(-1, -1, 10), log(-1, -1, 20)
+    found = measure(read(0, before, other[0]), read(SECONDS, after, other[1]))
+    assert found.write_bytes_per_s == (rate, 1)
+    assert found.guessed_rates == (frozenset({0, 1}) if is_guess else frozenset({1}))
+
+
+@pytest.mark.parametrize(
     "found",
     [
         {"config": {"cleanup.policy": "compact,delete"}},
