@@ -22,6 +22,8 @@ ALL: tuple[Wanted, ...] = ("first", "newest", END)
 _GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 _BATCH = 1_000
 """One request for 40,000 partitions takes minutes."""
+_AT_ONCE = 20
+"""Requests: the client works on them one by one, and each must be answered within REQUEST_S."""
 
 
 @dataclass(slots=True)
@@ -72,12 +74,18 @@ def _ask(
         ("newest", found.newest, specs.max_timestamp(), "timestamp"),
         ("end", found.end, specs.latest(), "offset"),
     )
-    for name, place, spec, told in questions:
-        if name not in wanted:
-            continue
-        for start in range(0, len(partitions), _BATCH):
-            asked = dict.fromkeys(partitions[start : start + _BATCH], spec)
-            answers = client.list_offsets(asked, request_timeout=REQUEST_S)
+    requests = [
+        (place, told, dict.fromkeys(partitions[start : start + _BATCH], spec))
+        for name, place, spec, told in questions
+        if name in wanted
+        for start in range(0, len(partitions), _BATCH)
+    ]
+    for start in range(0, len(requests), _AT_ONCE):
+        sent = [
+            (place, told, client.list_offsets(asked, request_timeout=REQUEST_S))
+            for place, told, asked in requests[start : start + _AT_ONCE]
+        ]
+        for place, told, answers in sent:
             for partition, answer in answers.items():
                 try:
                     result: ListOffsetsResultInfo = answer.result()
