@@ -11,7 +11,7 @@ Proof: docs/placement.md, "Replicas that move".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import NamedTuple
 
 Arc = tuple[int, int]
@@ -123,16 +123,21 @@ class _Network:
         self.chosen[row] = place
         self._led[place][row] = None
 
-    def _list_arcs(self, v: int) -> Iterator[Arc]:
-        """Yield where a unit of a node can go, and the row that it is the leader of, or -1."""
-        if self._open[v] and self.flow[v] < self._high[v]:
+    def _list_arcs(self, v: int, seen: Container[int]) -> Iterator[Arc]:
+        """Yield where a unit of a node can go, and the row that it is the leader of, or -1.
+
+        What is `seen` when its turn comes is left out: nearly all, so this is where searches spend
+        their time. The node itself is seen.
+        """
+        if self._open[v] and self.flow[v] < self._high[v] and self.up[v] not in seen:
             yield self.up[v], -1
+        choices = self.choices
         for row in self._led[v]:
-            for w in self.choices[row]:
-                if w != v:
+            for w in choices[row]:
+                if w not in seen:
                     yield w, row
         for u in self._below[v]:
-            if self._open[u] and self.flow[u] > self._low[u]:
+            if u not in seen and self._open[u] and self.flow[u] > self._low[u]:
                 yield u, -1
 
     def _push(self, path: Sequence[Step]) -> None:
@@ -239,8 +244,8 @@ class _Network:
             changes = (self._kept[row] == v) - (self._kept[row] == w) if row >= 0 else 0
             return changes + prices[v] - prices[w]
 
-        def list_free(v: int) -> Iterator[Arc]:
-            return ((w, row) for w, row in self._list_arcs(v) if not price(v, w, row))
+        def list_free(v: int, seen: Container[int]) -> Iterator[Arc]:
+            return ((w, row) for w, row in self._list_arcs(v, seen) if not price(v, w, row))
 
         while sources := [v for v, units in enumerate(excess) if units > 0]:
             distances, nearest = self._find_distances(sources, excess, price)
@@ -281,17 +286,16 @@ class _Network:
                 if v in distances:
                     continue
                 distances[v] = near
-                for w, row in self._list_arcs(v):
-                    if w not in distances:
-                        far = price(v, w, row)
-                        (waiting.setdefault(near + far, []) if far else layer).append(w)
+                for w, row in self._list_arcs(v, distances):
+                    far = price(v, w, row)
+                    (waiting.setdefault(near + far, []) if far else layer).append(w)
             if any(excess[v] < 0 for v in layer):
                 return distances, near
         raise AssertionError("the bounds of the levels leave no leaders")
 
 
 def _find_path(
-    list_arcs: Callable[[int], Iterator[Arc]],
+    list_arcs: Callable[[int, Container[int]], Iterator[Arc]],
     source: int,
     is_target: Callable[[int], bool],
     seen: set[int],
@@ -299,21 +303,20 @@ def _find_path(
     """Find a path from a node to a target. What is left in `seen` was searched in vain."""
     path: list[Step] = []
     seen.add(source)
-    v, waiting = source, [list_arcs(source)]
+    v, waiting = source, [list_arcs(source, seen)]
     while waiting:
-        for w, row in waiting[-1]:
-            if w not in seen:
-                seen.add(w)
-                path.append(Step(v, w, row))
-                break
-        else:
+        arc = next(waiting[-1], None)
+        if arc is None:
             waiting.pop()
             if path:
                 v = path.pop().gives
             continue
+        w, row = arc
+        seen.add(w)
+        path.append(Step(v, w, row))
         if is_target(w):
             seen.difference_update((source, *(step.takes for step in path)))
             return path
         v = w
-        waiting.append(list_arcs(w))
+        waiting.append(list_arcs(w, seen))
     return None

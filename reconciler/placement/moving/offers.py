@@ -17,6 +17,7 @@ from reconciler.placement.moving.graph import (
     find_cheapest,
     find_negative_cycle,
     find_prices,
+    find_reach,
     group_brokers,
     list_bits,
 )
@@ -77,6 +78,13 @@ class Offers:
 
     def list_paths(self) -> dict[int, dict[int, int]]:
         """Return what may take a unit of each broker, by the price of the cheapest path."""
+        if self.topic.arcs.keys() == {0}:  # then every path is a cheapest one
+            arcs = [
+                takes & group for takes, group in zip(self.topic.takes, self._groups, strict=True)
+            ]
+            known: dict[int, int] = {}
+            reached = {b: find_reach(arcs, b, known) & ends for b, ends in self.list_ends().items()}
+            return {b: {0: mask} for b, mask in reached.items() if mask}
         return {
             b: {p: mask & ends for p, mask in self._find_prices(b).items() if mask & ends}
             for b, ends in self.list_ends().items()
