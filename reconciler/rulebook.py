@@ -408,7 +408,7 @@ _PLAN: tuple[Rule, ...] = (
     Rule("election-unable", "A preferred leader is elected once it is alive and in sync."),
     Rule("plan-unexpected", "A new plan is applied only if it is the approved plan."),
     Rule("plan-outdated", "The default branch still asks for what an approved plan does."),
-    Rule("approved-rows", "The rows of an approved plan are used if they are as good as new ones."),
+    Rule("approved-rows", "The rows of an approved plan are used if they do as well as new ones."),
     Rule("audit-topic", "If applies must be recorded, the audit topic is writable."),
     Rule("audit-lost", "An audit record that could not be written is printed instead."),
     Rule("plan-stale", "What a plan is based on has not changed since it was made."),

@@ -240,20 +240,25 @@ def build_moves(
     topics: str = "*",
     changes: Changes | None = None,
     commit: Commit | None = None,
+    approved: Approval | None = None,
 ) -> Plan:
     """Plan the moves of existing replicas that the estate asks for. Same input, same plan.
 
-    `topics`, `changes` and `commit` are those of `build_plan`. `state` is read with what is in
+    `topics`, `changes` and `commit` are those of `build_plan`. `approved` proposes the rows of an
+    approved rebalance: they are used if this gives exactly that plan, and if they still bring
+    inside its band every broker that new rows would. `state` is read with what is in
     flight, sizes and log directories; without them, the limits of the cluster refuse the plan. A
     rebalance is over by the date of the state, or of the clock if it has none.
     Errors: UsageError if the cluster allows no moves; ClusterError if the state is of another
     cluster than the estate expects.
     """
     from reconciler.moves.asked import plan_asked
+    from reconciler.planfile.approval import keep_moved
 
     entry = find_cluster(estate, cluster)
     refuse_other_cluster(entry, state)
-    return plan_asked(
+    plan = partial(
+        plan_asked,
         entry,
         estate.topics_for(cluster),
         replace(state, read_on=state.read_on or _read_date()),
@@ -262,6 +267,7 @@ def build_moves(
         commit=commit,
         remarks=estate.findings,
     )
+    return keep_moved(approved, lambda rows: plan(approved=rows)) if approved else plan()
 
 
 def plan_rebalance(

@@ -11,7 +11,8 @@ from reconciler.changes.risks import assess_risks, note_unused, refuse_unaccepte
 from reconciler.changes.topics import TopicDiff
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.fields import managed_overrides
-from reconciler.errors import Finding, Severity
+from reconciler.diff.notes import note_unused_rows
+from reconciler.errors import Finding
 from reconciler.model.cluster import (
     Assignment,
     Broker,
@@ -27,8 +28,6 @@ from reconciler.placement.measure import measure_balance
 from reconciler.placement.problem import Placed, Problem, Wish
 from reconciler.placement.strategies import place_replicas
 from reconciler.placement.weigh import ReplicaWeights
-
-OBJECTIONS_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ def assemble_plan(
         open_ = {name: rows for name, rows in proposed.items() if name not in given}
         placed, objections = prefer_rows(problem, placed, open_, weights.measured)
         if objections:
-            notes = (*notes, _note_objections(objections))
+            notes = (*notes, *note_unused_rows(objections))
     rows = {**placed.rows, **given}
     planned = [
         _plan_topic(diff, rows.get(diff.spec.name, ()), risks[diff.spec.name], ids)
@@ -120,13 +119,6 @@ def assemble_plan(
         excluded=tuple(sorted(excluded)),
         health=find_problems(state),
     )
-
-
-def _note_objections(objections: Sequence[str]) -> Finding:
-    more = len(objections) - OBJECTIONS_NAMED
-    named = "; ".join(objections[:OBJECTIONS_NAMED]) + (f"; and {more:,} more" if more > 0 else "")
-    what = f"the approved rows are not used: {named}"
-    return Finding("approved-rows", what, severity=Severity.NOTE)
 
 
 def _problem(

@@ -245,7 +245,7 @@ approved_option = click.option(
     "--approved",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="What `report approved --out` saved: its rows are used if they are as good as new ones.",
+    help="What `report approved --out` saved: its rows are used if they do as well as new ones.",
 )
 detailed_exitcode_option = click.option(
     "--detailed-exitcode", is_flag=True, help="Exit 2 when changes are pending."

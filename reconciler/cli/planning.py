@@ -64,8 +64,6 @@ class Wanted:
             raise UsageError("--against plans on a file; leave --bootstrap-servers out")
         if self.moves and self.by not in (None, LoadKind.COUNT):
             raise UsageError("--moves balances replicas by count; leave --by out")
-        if self.moves and self.approved is not None:
-            raise UsageError("--approved is for new rows, and --moves adds none; leave it out")
         if self.moves and self.only is not None:
             raise UsageError("--only is for changes of topics; leave --moves out")
         for option, given in (
@@ -223,6 +221,7 @@ class Planner:
             topics=self.wanted.topic,
             changes=self.changes,
             commit=self.commit,
+            approved=self.approval,
         )
 
     def _build(self, cluster: str, state: ClusterState) -> Plan:

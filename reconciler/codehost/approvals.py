@@ -14,7 +14,7 @@ from typing import NamedTuple
 from reconciler.codehost.host import CodeHost, Note, PullRequest, Review, Run
 from reconciler.codehost.seals import Seal, read_seal, select_shown
 from reconciler.errors import CodeHostError, Finding
-from reconciler.planfile.approval import Approval, unpack_rows
+from reconciler.planfile.approval import Approval, unpack_moved, unpack_rows
 
 _WAY_OUT = "read the plan of this run, and approve it by its fingerprint, as docs/ci.md says"
 
@@ -60,7 +60,17 @@ def find_approved(run: Run, cluster: str, *, moves: bool = False) -> Approval:
         return Approval(found.seal.fingerprint, unpack_rows(found.seal.rows))
     if not found.seal.moves:
         raise _refuse(f"request {found.request.number} shows no moves for {cluster}")
-    return Approval(found.seal.moves)
+    return Approval(found.seal.moves, moved=unpack_moved(found.seal.moved))
+
+
+def find_shown_moves(host: CodeHost, branch: str, cluster: str) -> Approval | None:
+    """Return the newest plan of moves that the open request of a branch shows; None without one."""
+    proposal = host.find_proposal(branch)
+    if proposal is None or not proposal.is_open:
+        return None
+    shown = select_shown(host.list_comments(proposal.number), cluster)
+    seal = read_seal(shown[-1].body) if shown else None
+    return Approval(seal.moves, moved=unpack_moved(seal.moved)) if seal and seal.moves else None
 
 
 def find_approved_seal(

@@ -19,7 +19,12 @@ from reconciler.codehost.seals import Seal, digest_alerts, read_seal, select_sho
 from reconciler.errors import UsageError
 from reconciler.model.plan import Plan
 from reconciler.planfile.accepted import Accepted
-from reconciler.planfile.approval import list_new_rows, pack_rows
+from reconciler.planfile.approval import (
+    list_moved_rows,
+    list_new_rows,
+    pack_moved,
+    pack_rows,
+)
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.show.fields import keep_fields, pack_fields
 from reconciler.show.markdown.marks import code, fence, prose, tabulate
@@ -46,7 +51,7 @@ def write_plan(plan: Plan, run: Run, moves: Plan | None = None, warning: str = "
     """
     seal = _seal(plan, run, moves)
     # The least text of a very large plan may need the room of its fields, and of its rows.
-    for less in (seal, seal._replace(fields=""), seal._replace(fields="", rows="")):
+    for less in (seal, seal._replace(fields=""), seal._replace(fields="", rows="", moved="")):
         text = _write_sealed(plan, run, less, moves, warning)
         if len(text.encode()) <= COMMENT_LIMIT:
             break
@@ -55,6 +60,7 @@ def write_plan(plan: Plan, run: Run, moves: Plan | None = None, warning: str = "
 
 def _seal(plan: Plan, run: Run, moves: Plan | None) -> Seal:
     rows = pack_rows(list_new_rows(plan))
+    moved = pack_moved(list_moved_rows(moves)) if moves else ""
     fields = pack_fields(keep_fields(plan, moves))
     return Seal(
         run.request.head if run.request else run.commit,
@@ -64,6 +70,7 @@ def _seal(plan: Plan, run: Run, moves: Plan | None) -> Seal:
         fields if len(fields) <= FIELDS_LIMIT else "",
         digest_alerts(plan.alerts),
         _changes_settings(plan),
+        moved if len(moved) <= ROWS_LIMIT else "",
     )
 
 

@@ -14,7 +14,8 @@ from reconciler.show.markdown.page import mark_cluster
 _SEAL = re.compile(
     r"<!-- reconciler:planned commit=([0-9a-f]+) fingerprint=([0-9a-f]{64})"
     r"(?: moves=([0-9a-f]{64}))?(?: alerts=([0-9a-f]{16}))?( settings)?"
-    r"(?: rows=([A-Za-z0-9+/]+=*))?(?: fields=([A-Za-z0-9+/]+=*))? -->"
+    r"(?: rows=([A-Za-z0-9+/]+=*))?(?: moved=([A-Za-z0-9+/]+=*))?"
+    r"(?: fields=([A-Za-z0-9+/]+=*))? -->"
 )
 
 
@@ -22,7 +23,8 @@ class Seal(NamedTuple):
     """What identifies the plans of a comment.
 
     `moves` is the fingerprint of the plan of moves, empty if there is none. `rows` are the packed
-    rows that the other plan adds, empty if there are none, or too many. `fields` are the packed
+    rows that the other plan adds, and `moved` those that a rebalance changes; they are empty if
+    there are none, or too many. `fields` are the packed
     fields that both change, empty if there are too many. `alerts` is a digest of what is shown
     above the plans, empty if nothing is. `settings`: the request changes settings of the cluster.
     """
@@ -34,15 +36,17 @@ class Seal(NamedTuple):
     fields: str = ""
     alerts: str = ""
     settings: bool = False
+    moved: str = ""
 
     def __str__(self) -> str:
         rows = f" rows={self.rows}" if self.rows else ""
+        moved = f" moved={self.moved}" if self.moved else ""
         moves = f" moves={self.moves}" if self.moves else ""
         alerts = f" alerts={self.alerts}" if self.alerts else ""
         settings = " settings" if self.settings else ""
         fields = f" fields={self.fields}" if self.fields else ""
         names = f"commit={self.commit} fingerprint={self.fingerprint}"
-        return f"<!-- reconciler:planned {names}{moves}{alerts}{settings}{rows}{fields} -->"
+        return f"<!-- reconciler:planned {names}{moves}{alerts}{settings}{rows}{moved}{fields} -->"
 
     @property
     def plans(self) -> tuple[str, str]:
@@ -69,8 +73,9 @@ def read_seal(body: str) -> Seal | None:
     found = _SEAL.fullmatch(body.rstrip().rpartition("\n")[2])
     if found is None:
         return None
-    commit, fingerprint, moves, alerts, settings, rows, fields = (g or "" for g in found.groups())
-    return Seal(commit, fingerprint, rows, moves, fields, alerts, bool(settings))
+    commit, fingerprint, moves, alerts, settings, *packed = (g or "" for g in found.groups())
+    rows, moved, fields = packed
+    return Seal(commit, fingerprint, rows, moves, fields, alerts, bool(settings), moved)
 
 
 def select_shown(comments: Iterable[Note], cluster: str) -> list[Note]:

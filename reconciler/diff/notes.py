@@ -22,6 +22,7 @@ from reconciler.spec.entry import ClusterEntry
 from reconciler.units import approximate_duration, count
 
 LEFT_SHOWN = 10
+OBJECTIONS_NAMED = 3
 _SHORT_S = 300
 INTERNAL_FACTOR = "internal_replication_factor"
 """The key of a cluster for the replicas of topics internal to Kafka."""
@@ -139,6 +140,16 @@ def note_left(changes: Changes, specs: Iterable[TopicSpec], plan: Plan) -> Itera
             "guards.max_deletes"
         )
         yield Finding("topics-left", what, way_out, severity=Severity.NOTE)
+
+
+def note_unused_rows(objections: Sequence[str]) -> Iterator[Finding]:
+    """Say why the rows of an approved plan are not used, if there are objections."""
+    if objections:
+        more = len(objections) - OBJECTIONS_NAMED
+        named = "; ".join(objections[:OBJECTIONS_NAMED])
+        named += f"; and {more:,} more" if more > 0 else ""
+        what = f"the approved rows are not used: {named}"
+        yield Finding("approved-rows", what, severity=Severity.NOTE)
 
 
 def name_some(names: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from reconciler.errors import Finding
 from reconciler.model.cluster import (
     Broker,
     LogDirectory,
+    Place,
     RateSource,
     Reassignment,
     Replicas,
@@ -25,6 +26,10 @@ MIN_INSYNC = "min.insync.replicas"
 
 KEEP_FREE_PERCENT = 15
 """A log directory with less free space fills, unless a cluster sets another limit."""
+
+
+MovedRows = Mapping[Place, tuple[Replicas, Replicas]]
+"""The replicas of the partitions that a plan moves, before and after it."""
 
 
 class MoveKind(StrEnum):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from reconciler.diff.guards import refuse_plan
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model.cluster import ClusterState, TopicSpec
-from reconciler.model.moves import AskedRebalance
+from reconciler.model.moves import AskedRebalance, MovedRows
 from reconciler.model.plan import Commit, Plan, Scope
 from reconciler.model.steps import steps_of
 from reconciler.moves.plan import choose_moving, note_moved_scope, plan_moves
@@ -33,11 +33,13 @@ def plan_asked(
     changes: Changes | None = None,
     commit: Commit | None = None,
     remarks: Iterable[Finding] = (),
+    approved: MovedRows | None = None,
 ) -> Plan:
     """Plan the moves that the specs and the keys of a cluster ask for.
 
     In: as `plan_moves`; `state.read_on` is the date by which a rebalance is over. One that cannot
-    be made as it is written refuses the plan. Errors: UsageError if the cluster allows no moves.
+    be made as it is written refuses the plan. `approved` are rows for the rebalance, as for
+    `plan_rebalance`. Errors: UsageError if the cluster allows no moves.
     """
     specs = tuple(specs)
     plan = plan_moves(
@@ -57,7 +59,8 @@ def plan_asked(
         way_out = "make these moves, then plan again"
         return _add_note(entry, plan, "rebalance-waits", what, way_out)
     try:
-        made = plan_rebalance(entry, specs, state, brokers=sorted(asked.aim.brokers), aim=asked.aim)
+        takers = sorted(asked.aim.brokers)
+        made = plan_rebalance(entry, specs, state, brokers=takers, aim=asked.aim, approved=approved)
     except UsageError as error:
         way_out = "write a rebalance of what the cluster has, or take it out of clusters.yaml"
         what = f"the rebalance cannot be planned: {error}"

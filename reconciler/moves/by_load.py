@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.errors import Finding, UsageError
 from reconciler.model.cluster import ClusterState, Place, Replicas, TopicState
@@ -20,10 +20,12 @@ from reconciler.model.moves import (
     LoadAim,
     LoadBand,
     LoadKind,
+    MovedRows,
     PlannedBalance,
 )
 from reconciler.moves.differences import MoveDiff
 from reconciler.spec.entry import ClusterEntry
+from reconciler.units import count, name_each
 
 if TYPE_CHECKING:
     from reconciler.placement.loads.problem import Flags, Floats, Ints, LoadProblem
@@ -44,32 +46,29 @@ def balance_by_load(
     state: ClusterState,
     aim: LoadAim,
     able: Collection[int],
-) -> tuple[tuple[MoveDiff, ...], PlannedBalance]:
+    approved: MovedRows | None = None,
+) -> tuple[tuple[MoveDiff, ...], PlannedBalance, tuple[str, ...]]:
     """Decide every row: with the fewest bytes copied, and then the fewest leaders changed.
 
-    In: the rows that may change, and the brokers that could take replicas.
+    In: the rows that may change, and the brokers that could take replicas. The rows of an
+    `approved` plan are taken instead of new ones if they still hold. Returns also the objections to
+    these, none if they are taken.
     Errors: UsageError if an amount that the aim needs is not known of any partition, or if the
     leaders alone cannot move it; AssertionError if the checker objects.
     """
     table = _Table(entry, diffs, state, aim, frozenset(able))
-    bands: list[LoadBand] = []
-    least_bytes, unreached = None, False
-    rows = table.rows
-    kinds = [kind for kind in aim.by if kind is not LoadKind.READ]
-    if kinds and not aim.leaders_only:
-        moved = table.move_replicas(kinds)
-        rows, unreached = moved.rows, moved.unreached
-        bands += moved.bands
-        least_bytes = moved.least if table.sized else None
-    # Relief changes nothing that it need not.
-    leading = _list_leader_kinds(aim) if aim.over_percent is None else []
-    led = table.choose_leaders(rows, leading) if leading else _Stage(rows, (), 0, unreached=False)
+    decided = table.decide()
+    objections: tuple[str, ...] = ()
+    if approved is not None:
+        kept, objections = table.take(approved, decided)
+        decided = kept or decided
+    moved, led = decided
     after = {
         place: led.rows[number]
         for number, place in enumerate(table.places)
         if table.movable[number]
     }
-    decided = tuple(
+    settled = tuple(
         replace(
             diff,
             given={
@@ -79,17 +78,15 @@ def balance_by_load(
         )
         for diff in diffs
     )
-    unreached |= led.unreached
-    bands += led.bands
     balance = PlannedBalance(
         aim.within_percent,
-        tuple(bands),
-        least_bytes,
+        (*moved.bands, *led.bands),
+        moved.least if moved.bands and table.sized else None,
         led.least,
-        unreached=unreached,
+        unreached=moved.unreached or led.unreached,
         over_percent=aim.over_percent,
     )
-    return decided, balance
+    return settled, balance, objections
 
 
 def measure_farthest(
@@ -129,12 +126,25 @@ def _list_leader_kinds(aim: LoadAim) -> list[LoadKind]:
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """Rows after one stage, its bands, and the least that it has to cost."""
+    """Rows after one stage, its bands, and the least that it has to cost, None if unknown.
+
+    `inside` are the brokers inside the band of each load, at the width at which a balance acts.
+    `faults` are what the checker says against given rows.
+    """
 
     rows: tuple[Replicas, ...]
-    bands: tuple[LoadBand, ...]
-    least: int
-    unreached: bool
+    bands: tuple[LoadBand, ...] = ()
+    least: int | None = 0
+    unreached: bool = False
+    inside: tuple[frozenset[int], ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+class _Decided(NamedTuple):
+    """The rows after both stages: other brokers, and then other leaders."""
+
+    moved: _Stage
+    led: _Stage
 
 
 class _Table:
@@ -166,66 +176,146 @@ class _Table:
         self.ids = sorted(known.union(*rows))
         self.sized = is_known(state, LoadKind.DISK)
 
-    def move_replicas(self, kinds: Sequence[LoadKind]) -> _Stage:
+    def decide(self, given: tuple[Replicas, ...] | None = None) -> _Decided:
+        """Choose the rows, or measure given ones.
+
+        Errors: as `balance_by_load`, but that faults of given rows are in the stages.
+        """
+        aim, moved = self.aim, _Stage(self.rows)
+        kinds = [kind for kind in aim.by if kind is not LoadKind.READ]
+        if kinds and not aim.leaders_only:
+            moved = self._move_replicas(kinds, given)
+        # Relief changes nothing that it need not.
+        leading = _list_leader_kinds(aim) if aim.over_percent is None else []
+        if not leading:
+            return _Decided(moved, _Stage(moved.rows))
+        return _Decided(moved, self._choose_leaders(moved.rows, leading, given))
+
+    def take(self, approved: MovedRows, new: _Decided) -> tuple[_Decided | None, tuple[str, ...]]:
+        """Return the rows of an approved plan, or why they do not hold.
+
+        They hold if the live rows are still those before it, if they break no hard rule, and if
+        they bring inside its band every broker that new rows bring there.
+        """
+        if new.led.rows == self.rows:
+            return None, ("a new plan moves nothing",)
+        if objections := tuple(self._compare_live(approved)):
+            return None, objections
+        given = tuple(
+            approved[place][1] if place in approved else row
+            for place, row in zip(self.places, self.rows, strict=True)
+        )
+        if given == new.led.rows:
+            return new, ()
+        if objections := tuple(self._find_barred(given)):
+            return None, objections
+        kept = self.decide(given)
+        if kept.moved.faults or kept.led.faults:
+            what = "they break a rule: of racks, of the spread of a topic, or of free space"
+            return None, (what,)
+        objections = tuple(_list_lost(kept, new))
+        return (None, objections) if objections else (kept, ())
+
+    def _compare_live(self, approved: MovedRows) -> Iterator[str]:
+        """Yield the partitions whose live rows are not those before an approved plan."""
+        for (name, number), (before, _) in sorted(approved.items()):
+            topic = self.state.topics.get(name)
+            rows = topic.assignment if topic else ()
+            if number >= len(rows):
+                yield f"{name} has no partition {number} any more"
+            elif rows[number] != before:
+                yield f"{name} partition {number} is on {_spell(rows[number])} by now"
+
+    def _find_barred(self, given: Sequence[Replicas]) -> Iterator[str]:
+        """Yield the given rows that may not move, or not to their brokers."""
+        copies = not self.aim.leaders_only and {*self.aim.by} != {LoadKind.READ}
+        takes = (self.aim.brokers or self.able) if copies else frozenset()
+        for place, free, old, new in zip(self.places, self.movable, self.rows, given, strict=True):
+            name, number = place
+            if old != new and not free:
+                yield f"{name} partition {number} may not move now"
+            elif barred := sorted({*new} - {*old} - takes):
+                yield f"{name} partition {number} may not move to {name_each('broker', barred)} now"
+            elif len(new) != len(old):
+                yield f"{name} partition {number} has {count(len(old), 'replica')} by now"
+
+    def _move_replicas(
+        self, kinds: Sequence[LoadKind], given: tuple[Replicas, ...] | None
+    ) -> _Stage:
         """Choose brokers for replicas, so that loads of these kinds are in their bands."""
         import numpy as np
 
-        from reconciler.placement.loads.problem import NOBODY
+        from reconciler.placement.loads.check import check_loads
         from reconciler.placement.loads.search import balance_loads
 
-        width = max(map(len, self.rows), default=1)
-        rows = self._index([[*row, *[NOBODY] * (width - len(row))] for row in self.rows])
+        rows = self._pad(self.rows)
         cost = self._list_amounts(LoadKind.DISK) if self.sized else np.ones(len(rows), np.int64)
-        problem, outside, shares = self._set_bands(rows, kinds, cost, np.array([], dtype=np.int64))
+        problem, bands = self._set_bands(rows, kinds, cost, np.array([], dtype=np.int64))
         most = self.aim.max_bytes
         if most is not None and not self.sized:
             what = "the sizes of partitions are unknown"
             raise UsageError(f"{what}, so --max-bytes cannot be kept; leave it out")
+        if given is not None:
+            chosen = self._pad(given)
+            faults = check_loads(problem, chosen)
+            if most is not None and problem.measure_cost(chosen) > most:
+                faults = (*faults, f"more than {most} bytes are copied")
+            measured = self._describe(bands.use(problem), chosen, kinds, bands, leads=False)
+            return replace(measured, rows=self._order(chosen), least=None, faults=faults)
         found = balance_loads(problem, inf if most is None else most)
         self._check(problem, found.rows)
-        ids = self.ids
-        after = []
-        for old, new in zip(self.rows, found.rows.tolist(), strict=True):
-            chosen = [ids[broker] for broker in new if broker != NOBODY]
-            kept = [broker for broker in old if broker in chosen]
-            after.append((*kept, *sorted(set(chosen) - set(kept))))
-        bands = self._describe(problem, found.rows, kinds, outside, shares, of_leaders=False)
-        left = float(problem.measure_outside(problem.add_up(found.rows)).sum())
-        return _Stage(tuple(after), bands, int(found.least_cost), left > 0)
+        measured = self._describe(problem, found.rows, kinds, bands, leads=False)
+        return replace(measured, rows=self._order(found.rows), least=int(found.least_cost))
 
-    def choose_leaders(self, rows: Sequence[Replicas], kinds: Sequence[LoadKind]) -> _Stage:
+    def _order(self, chosen: Ints) -> tuple[Replicas, ...]:
+        """Return the brokers of each row: those that stay in their order, and then the others."""
+        after = []
+        for old, new in zip(self.rows, chosen.tolist(), strict=True):
+            held = {self.ids[broker] for broker in new if broker >= 0}
+            kept = [broker for broker in old if broker in held]
+            after.append((*kept, *sorted(held.difference(kept))))
+        return tuple(after)
+
+    def _choose_leaders(
+        self,
+        rows: Sequence[Replicas],
+        kinds: Sequence[LoadKind],
+        given: tuple[Replicas, ...] | None,
+    ) -> _Stage:
         """Choose the preferred leaders of rows, so that their loads are in their bands."""
         import numpy as np
 
+        from reconciler.placement.loads.check import check_loads
         from reconciler.placement.loads.problem import NOBODY
         from reconciler.placement.loads.search import balance_loads
 
-        width = max(map(len, rows), default=1)
-        within = self._index([[*row, *[NOBODY] * (width - len(row))] for row in rows])
+        within = self._pad(rows)
         cost = np.ones(len(rows), dtype=np.int64)
-        problem, outside, shares = self._set_bands(within[:, :1], kinds, cost, within)
+        problem, bands = self._set_bands(within[:, :1], kinds, cost, within)
+        if given is not None:
+            chosen = self._pad(given)[:, :1]
+            measured = self._describe(bands.use(problem), chosen, kinds, bands, leads=True)
+            faults = check_loads(problem, chosen)
+            return replace(measured, rows=given, least=None, faults=faults)
         found = balance_loads(problem)
         self._check(problem, found.rows)
         after = []
         for row, (leader,) in zip(rows, found.rows.tolist(), strict=True):
             first = self.ids[leader] if leader != NOBODY else None
             after.append(row if first is None else (first, *(b for b in row if b != first)))
-        bands = self._describe(problem, found.rows, kinds, outside, shares, of_leaders=True)
-        left = float(problem.measure_outside(problem.add_up(found.rows)).sum())
-        return _Stage(tuple(after), bands, int(found.least_cost), left > 0)
+        measured = self._describe(problem, found.rows, kinds, bands, leads=True)
+        return replace(measured, rows=tuple(after), least=int(found.least_cost))
 
     def measure_farthest(self, kind: LoadKind, *, leads: bool) -> float:
         """Return how far from its share the farthest broker is, in parts of the share."""
         import numpy as np
 
-        from reconciler.placement.loads.problem import NOBODY
-
-        width = max(map(len, self.rows), default=1)
-        rows = self._index([[*row, *[NOBODY] * (width - len(row))] for row in self.rows])
+        rows = self._pad(self.rows)
         none = np.array([], dtype=np.int64)
         held, within = (rows[:, :1], rows) if leads else (rows, none)
         cost = np.ones(len(rows), dtype=np.int64)
-        problem, _, (share,) = self._set_bands(held, [kind], cost, within)
+        problem, bands = self._set_bands(held, [kind], cost, within)
+        (share,) = bands.shares
         (load,) = problem.add_up(held)
         counts = [n for n, broker in enumerate(self.ids) if broker in self.able and share[n]]
         return max((float(abs(load[n] - share[n]) / share[n]) for n in counts), default=0.0)
@@ -236,21 +326,29 @@ class _Table:
         if violations := check_loads(problem, rows):
             raise AssertionError("; ".join(violations))
 
-    def _index(self, rows: Sequence[Sequence[int]]) -> Ints:
-        """Return rows of broker ids as indices; what is not an id stays."""
+    def _pad(self, rows: Sequence[Replicas]) -> Ints:
+        """Return rows of broker ids as indices, filled up to one length."""
         import numpy as np
 
+        from reconciler.placement.loads.problem import NOBODY
+
+        width = max(map(len, rows), default=1)
         numbers = {broker: number for number, broker in enumerate(self.ids)}
-        return np.array([[numbers.get(b, b) for b in row] for row in rows], dtype=np.int64)
+        indices = [[*(numbers[b] for b in row), *[NOBODY] * (width - len(row))] for row in rows]
+        return np.array(indices, dtype=np.int64)
 
     def _set_bands(
         self, rows: Ints, kinds: Sequence[LoadKind], cost: Ints, within: Ints
-    ) -> tuple[LoadProblem, Flags, Floats]:
-        """Return the problem, which brokers (K, B) are outside, and their shares (K, B)."""
+    ) -> tuple[LoadProblem, _Bands]:
+        """Return the problem of some loads, and around which shares its bands are."""
         import numpy as np
 
         from reconciler.placement.loads.problem import NOBODY, LoadProblem
-        from reconciler.placement.loads.shares import bound_loads, share_load
+        from reconciler.placement.loads.shares import (
+            bound_loads,
+            share_load,
+            surround_shares,
+        )
 
         leads = bool(within.size)
         count = len(self.ids)
@@ -285,25 +383,29 @@ class _Table:
             within=within if leads else None,
             room=None if leads else self._list_room(),
         )
-        low, high, outside, shares = [], [], [], []
+        low, high, outside, shares, floors, ceilings = [], [], [], [], [], []
         part = self.aim.within_percent / 100
         for kind, amounts, load in zip(kinds, loads, problem.add_up(rows), strict=True):
             if self.aim.over_percent is not None:
                 most, apart = self._limit_disks(load, self.aim.over_percent / 100)
                 least, share = np.zeros(count, dtype=np.int64), most.astype(np.float64)
+                floor, ceiling = least, most
             else:
                 capacity = self._list_capacity(kind, leads=leads)
                 share = share_load(
                     amounts, on_able, problem.racks, capacity, able, racked & (not leads)
                 )
                 least, most, apart = bound_loads(load, share, part, part / 2)
+                floor, ceiling = surround_shares(share, part)
             if self.aim.brokers and not leads:
                 # The others only give, and a broker that takes gets no more than its share.
-                least = np.where(takes, least, 0)
+                least, floor = np.where(takes, least, 0), np.where(takes, floor, 0)
                 most = np.where(takes, np.maximum(np.ceil(share), load), most).astype(np.int64)
                 apart &= ~(able & ~takes & (load < share))
             low.append(np.where(able, least, 0))
             high.append(np.where(able, most, load))
+            floors.append(np.where(able, floor, 0))
+            ceilings.append(np.where(able, ceiling, load))
             outside.append(apart & able)
             shares.append(share)
         # Where not all bands can be reached, that of the load named first comes first.
@@ -311,7 +413,8 @@ class _Table:
             [max(1.0, float(share[able].mean())) * _NEXT**k for k, share in enumerate(shares)]
         )
         problem = replace(problem, low=np.array(low), high=np.array(high), scale=scale)
-        return problem, np.array(outside), np.array(shares)
+        every = map(np.array, (outside, shares, floors, ceilings))
+        return problem, _Bands(*every)
 
     def _list_room(self) -> Ints | None:
         """Return the bytes that may be copied to each broker; None if no disk limits them.
@@ -399,32 +502,66 @@ class _Table:
         problem: LoadProblem,
         rows: Ints,
         kinds: Sequence[LoadKind],
-        outside: Flags,
-        shares: Floats,
+        by: _Bands,
         *,
-        of_leaders: bool,
-    ) -> tuple[LoadBand, ...]:
+        leads: bool,
+    ) -> _Stage:
+        """Measure rows, which the answer has without them."""
         before, after = problem.add_up(problem.rows), problem.add_up(rows)
-        return tuple(
+        shown = [
             LoadBand(
                 kind,
-                of_leaders,
-                tuple(self.ids[number] for number in outside[k].nonzero()[0]),
+                leads,
+                tuple(self.ids[number] for number in by.outside[k].nonzero()[0]),
                 tuple(
                     BrokerBand(
                         broker,
-                        round(float(shares[k, number])),
+                        round(float(by.shares[k, number])),
                         int(problem.low[k, number]),
                         int(problem.high[k, number]),
                         int(before[k, number]),
                         int(after[k, number]),
                     )
                     for number, broker in enumerate(self.ids)
-                    if broker in self.able and shares[k, number]
+                    if broker in self.able and by.shares[k, number]
                 ),
             )
             for k, kind in enumerate(kinds)
-        )
+        ]
+        within = (by.floor <= after) & (after <= by.ceiling)
+        inside = [
+            frozenset(self.ids[n] for n in row.nonzero()[0] if self.ids[n] in self.able)
+            for row in within
+        ]
+        unreached = float(problem.measure_outside(after).sum()) > 0
+        return _Stage((), tuple(shown), unreached=unreached, inside=tuple(inside))
+
+
+class _Bands(NamedTuple):
+    """The shares of brokers of loads, which are outside, and when: below or above (K, B each)."""
+
+    outside: Flags
+    shares: Floats
+    floor: Ints
+    ceiling: Ints
+
+    def use(self, problem: LoadProblem) -> LoadProblem:
+        """Return a problem with the bands at whose ends a balance acts, instead of its aims."""
+        return replace(problem, low=self.floor, high=self.ceiling)
+
+
+def _list_lost(kept: _Decided, new: _Decided) -> Iterator[str]:
+    """Yield the brokers that only new rows bring inside their bands."""
+    for ours, theirs in zip(kept, new, strict=True):
+        for band, reached, best in zip(ours.bands, ours.inside, theirs.inside, strict=True):
+            if lost := sorted(best - reached):
+                of = f"{band.by} of leaders" if band.of_leaders else str(band.by)
+                stays = "stays" if len(lost) == 1 else "stay"
+                yield f"{name_each('broker', lost)} {stays} outside the band of {of} with them"
+
+
+def _spell(row: Replicas) -> str:
+    return ", ".join(map(str, row))
 
 
 def choose_capacity(

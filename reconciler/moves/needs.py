@@ -15,7 +15,7 @@ from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.notes import INTERNAL_FACTOR, find_thin_topics
 from reconciler.errors import UsageError
 from reconciler.model.cluster import ClusterState, TopicSpec
-from reconciler.model.moves import MoveKind
+from reconciler.model.moves import MovedRows, MoveKind
 from reconciler.model.plan import Plan
 from reconciler.model.steps import steps_of
 from reconciler.moves.asked import KEY, is_over
@@ -47,7 +47,8 @@ class Need:
 
     `today` is the date in UTC on which the cluster was read. `brokers` joined, and are the only
     ones to take replicas; `factor` is for internal topics. `costs` says what the plan copies.
-    `fingerprint` is that of the plan; it is empty if there is none.
+    `fingerprint` is that of the plan; it is empty if there is none. `shown`: that is the plan which
+    the open request shows, and which still holds.
     """
 
     cluster: str
@@ -58,6 +59,7 @@ class Need:
     factor: int | None = None
     costs: str = ""
     fingerprint: str = ""
+    shown: bool = False
 
     @property
     def key(self) -> str:
@@ -71,16 +73,20 @@ class Need:
 
 
 def find_need(
-    entry: ClusterEntry, specs: Iterable[TopicSpec], state: ClusterState
+    entry: ClusterEntry,
+    specs: Iterable[TopicSpec],
+    state: ClusterState,
+    shown: MovedRows | None = None,
 ) -> tuple[Need, Plan | None]:
     """Find what a cluster needs, with the plan that its request would show; it has no fingerprint.
 
-    In: all specs of the cluster; `state` as for a rebalance, with the date on which it was read.
+    In: all specs of the cluster; `state` as for a rebalance, with the date on which it was read;
+    the rows of the plan that its open request shows, which are taken if they still hold.
     """
     specs = tuple(specs)
     kind, why = _find_obstacle(entry, specs, state)
     try:
-        for need, plan in () if why else _list_candidates(entry, specs, state):
+        for need, plan in () if why else _list_candidates(entry, specs, state, shown):
             if plan.refusals:
                 kind, why = NeedKind.UNKNOWN, f"{need.why} No plan: {plan.refusals[0].what}"
                 break
@@ -114,7 +120,10 @@ def _find_obstacle(
 
 
 def _list_candidates(
-    entry: ClusterEntry, specs: tuple[TopicSpec, ...], state: ClusterState
+    entry: ClusterEntry,
+    specs: tuple[TopicSpec, ...],
+    state: ClusterState,
+    shown: MovedRows | None,
 ) -> Iterator[tuple[Need, Plan]]:
     """Yield what the cluster may need, the first things first, with the plan of each."""
     usual, thin = find_thin_topics(state)
@@ -132,8 +141,11 @@ def _list_candidates(
         hold = "holds" if len(joined) == 1 else "hold"
         why = f"{name_each('Broker', joined)} {hold} no replica of any topic."
         need = Need(entry.name, state.read_on, NeedKind.JOINED, why, joined)
-        yield need, plan_rebalance(entry, specs, state, brokers=joined, aim=entry.balance)
-    plan = plan_rebalance(entry, specs, state, aim=entry.balance)
+        yield (
+            need,
+            plan_rebalance(entry, specs, state, brokers=joined, aim=entry.balance, approved=shown),
+        )
+    plan = plan_rebalance(entry, specs, state, aim=entry.balance, approved=shown)
     bands = plan.moves.balance.bands if plan.moves and plan.moves.balance else ()
     outside = sorted({broker for band in bands for broker in band.outside})
     aim = entry.balance

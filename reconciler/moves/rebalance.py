@@ -17,6 +17,7 @@ from reconciler.diff.notes import (
     note_pending_internal,
     note_traffic,
     note_unregistered,
+    note_unused_rows,
 )
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model.cluster import (
@@ -26,7 +27,7 @@ from reconciler.model.cluster import (
     Place,
     TopicSpec,
 )
-from reconciler.model.moves import LoadAim, MoveKind, PlannedBalance
+from reconciler.model.moves import LoadAim, MovedRows, MoveKind, PlannedBalance
 from reconciler.model.plan import Plan, Scope, list_unmatched
 from reconciler.model.steps import steps_of
 from reconciler.moves.by_load import balance_by_load
@@ -52,6 +53,7 @@ def plan_rebalance(
     max_bytes: int | None = None,
     offline: bool = False,
     aim: LoadAim | None = None,
+    approved: MovedRows | None = None,
 ) -> Plan:
     """Plan the fewest moves that make replicas as even as possible, of topics and of the cluster.
 
@@ -63,7 +65,9 @@ def plan_rebalance(
     internal ones and manual rows stay. `brokers` are the only ones that take replicas, none of them
     more than its even share of the cluster, unless `offline`; by default all that are able do,
     without a bound. `max_bytes` limits what is copied: the smallest partitions move first, and a
-    later plan moves others. `state` is as for `plan_moves`.
+    later plan moves others. `approved`, with an aim, are the rows of an earlier plan. They are
+    taken if they still bring inside its band every broker that new rows would; otherwise a note
+    says why not. `state` is as for `plan_moves`.
     Errors: UsageError if the cluster does not allow it, if no topic matches, a broker is not able
     to take replicas, or if the aim asks for an amount that is not known.
     """
@@ -86,10 +90,11 @@ def plan_rebalance(
     takers = sorted(brokers or able)
     diffs = tuple(choice.choose_offline(topics, takers, able) if offline else choice.choose(topics))
     balance, limited = None, None
+    objections: tuple[str, ...] = ()
     kinds = aim.by if aim is not None else ()
     if aim is not None:
         aim = replace(aim, brokers=frozenset(brokers), max_bytes=max_bytes)
-        diffs, balance = balance_by_load(entry, diffs, state, aim, able)
+        diffs, balance, objections = balance_by_load(entry, diffs, state, aim, able, approved)
         limited = _note_limited(balance, max_bytes)
     # What is on a failed disk has to go somewhere, so no share bounds it.
     anywhere = {spec.name for spec in choice.specs.values() if not spec.rack_aware}
@@ -120,6 +125,7 @@ def plan_rebalance(
         *plan.notes,
         *choice.note_left(),
         *(_note_uneven(plan, diffs, state, shares) if shares else ()),
+        *note_unused_rows(objections),
     )
     plan = replace(
         plan,

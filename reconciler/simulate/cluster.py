@@ -194,7 +194,7 @@ class SimulatedCluster:
             diffs.append(MoveDiff(TopicSpec(name, somewhere), state, rows, given, None, ()))
         able = {broker.id for broker in eligible_brokers(self.brokers)}
         cluster = ClusterState("", self.brokers, topics)
-        decided, _ = balance_by_load(ClusterEntry("", somewhere), diffs, cluster, aim, able)
+        decided, _, _ = balance_by_load(ClusterEntry("", somewhere), diffs, cluster, aim, able)
         return {
             diff.spec.name: tuple(diff.given[number] for number in range(len(diff.rows)))
             for diff in decided

@@ -88,7 +88,6 @@ def test_all_clusters_are_those_that_allow_moves(
         ("--cluster sandbox", "sandbox allows no moves; write moves: "),
         ("--cluster a --cluster b", "b allows no moves; write moves: "),
         ("--cluster a --against s.json --by disk", "--moves balances replicas by count; leave"),
-        ("--cluster a --approved s.json", "--approved is for new rows, and --moves adds none; le"),
         ("--cluster a --explain grown", "--explain is about new replicas, and --moves adds none"),
     ],
 )

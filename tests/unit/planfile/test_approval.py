@@ -22,7 +22,9 @@ from reconciler.planfile.approval import (
     encode_approval,
     keep_approved,
     list_new_rows,
+    pack_moved,
     pack_rows,
+    unpack_moved,
     unpack_rows,
 )
 from reconciler.planfile.codec import fingerprint_plan
@@ -53,6 +55,25 @@ def with_next_leaders_as(made: Assignment) -> ClusterState:
 APPROVED = approve(ORDERS)
 OVERTAKEN = with_next_leaders_as(APPROVED.rows["orders"])
 USED = "the approved rows are used: leaders and replicas are as even as with new rows"
+
+
+MOVED = {("shop.a", 0): ((1, 2), (2, 4)), ("shop.a", 11): ((1,), (3,))}
+
+
+def test_rows_of_a_rebalance_are_packed_and_saved() -> None:
+    assert unpack_moved(pack_moved(MOVED)) == MOVED
+    assert pack_moved({}) == ""
+    approval = Approval("a" * 64, moved=MOVED)
+    assert decode_approval(encode_approval(approval)) == approval
+    assert decode_approval(json.dumps({"fingerprint": "a" * 64, "rows": {}})).moved == {}
+
+
+@pytest.mark.parametrize(
+    "value", [{}, [["shop.a", -1, [1], [2]]], [["shop.a", 0, [1]]], [["a b", 0, [1], [2]]]]
+)
+def test_malformed_rows_of_a_rebalance_are_none(value: Any) -> None:
+    assert unpack_moved(pack(value)) == {}
+    assert unpack_moved("!") == {}
 
 
 def test_rows_that_are_as_good_are_used_and_give_the_approved_plan() -> None:
