@@ -12,13 +12,21 @@ if TYPE_CHECKING:
     from reconciler.model.cluster import ClusterState
     from reconciler.model.plan import Plan
     from reconciler.moves.needs import Need
+    from reconciler.planfile.approval import Approval
     from reconciler.spec.estate import Estate
 
 
-def read_need(estate: Estate, cluster: str, *, bootstrap_servers: str | None = None) -> Need:
+def read_need(
+    estate: Estate,
+    cluster: str,
+    *,
+    bootstrap_servers: str | None = None,
+    shown: Approval | None = None,
+) -> Need:
     """Read a cluster, and find what a request is to ask for.
 
-    Write rates are measured if `balance` needs them, which takes 10 s.
+    `shown` is the plan that its open request shows, which stays the plan as long as it holds. Write
+    rates are measured if `balance` needs them, which takes 10 s.
     Errors: as `read_cluster`.
     """
     from reconciler.moves.needs import find_need
@@ -40,5 +48,9 @@ def read_need(estate: Estate, cluster: str, *, bootstrap_servers: str | None = N
         plan=None if entry.moves is None else foresee,
     )
     refuse_other_cluster(entry, state)
+    if shown is not None:
+        need, plan = find_need(entry, specs, state, shown.moved)
+        if plan is not None and fingerprint_plan(plan) == shown.fingerprint:
+            return replace(need, fingerprint=shown.fingerprint, shown=True)
     need, plan = find_need(entry, specs, state)
     return replace(need, fingerprint=fingerprint_plan(plan)) if plan is not None else need

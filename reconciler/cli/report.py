@@ -284,17 +284,32 @@ def gradual(estate: Path, cluster: str, path: Path, journal: Path | None) -> Non
     type=click.Path(dir_okay=False, path_type=Path),
     help="Save what the cluster needs, for report request.",
 )
-def uneven(estate: Path, cluster: str, bootstrap_servers: str | None, out: Path) -> None:
+@click.option(
+    "--keep-shown",
+    is_flag=True,
+    help="Keep the plan that the open request shows as long as it holds; for a job of a code host.",
+)
+def uneven(
+    estate: Path, cluster: str, bootstrap_servers: str | None, out: Path, *, keep_shown: bool
+) -> None:
     """Read a cluster that allows rebalance, and say what a request is to ask for.
 
     That is brokers that joined and hold nothing, brokers outside the band of balance, and internal
     topics with too few replicas. Nothing is changed. ESTATE defaults to topics.
     """
     from reconciler.api.needs import read_need
+    from reconciler.codehost.approvals import find_shown_moves
+    from reconciler.codehost.requests import name_branch
+    from reconciler.codehost.runs import find_run
     from reconciler.planfile.need import encode_need
 
+    shown = None
+    if keep_shown:
+        shown = find_shown_moves(find_run(os.environ).host, name_branch(cluster), cluster)
     with working(f"reading {cluster}"):
-        need = read_need(load_estate(estate), cluster, bootstrap_servers=bootstrap_servers)
+        need = read_need(
+            load_estate(estate), cluster, bootstrap_servers=bootstrap_servers, shown=shown
+        )
     write_whole(out, encode_need(need))
     print_note(f"{cluster}: {need.why}")
 

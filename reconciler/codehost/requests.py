@@ -106,7 +106,9 @@ def keep_request(run: Run, need: Need, file: ClustersFile) -> Iterator[str]:
     until = mark.until if mark and same else ""
     if until < _add_days(need.today, LEAST_DAYS):
         until = _add_days(need.today, ASKED_DAYS)
-    wanted = _Mark(since, until, asks, need.fingerprint, _digest(file.text))
+    # The request may show another plan than that of its night, as sizes grow.
+    plan = mark.plan if mark and same and need.shown else need.fingerprint
+    wanted = _Mark(since, until, asks, plan, _digest(file.text))
     if mark != wanted:
         # A new commit: hosts dismiss the approvals of the one before, as main is to be set up, and
         # the merge compares the plan that was approved in any case.

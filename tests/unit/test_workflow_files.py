@@ -71,7 +71,8 @@ def test_no_job_has_both_the_secrets_of_a_cluster_and_a_token_that_may_push() ->
     assert "KAFKA" not in request
     assert jobs["look"]["environment"] == "${{ matrix.cluster }}-plan"
     assert jobs["request"]["environment"] == "reconciler-requests"
-    assert [jobs[name]["permissions"] for name in jobs] == [{"contents": "read"}] * 2
+    assert jobs["look"]["permissions"] == {"contents": "read", "pull-requests": "read"}
+    assert jobs["request"]["permissions"] == {"contents": "read"}
     for name in jobs:
         assert "github.ref_name == github.event.repository.default_branch" in jobs[name]["if"]
         (rule,) = read_job(name)["rules"]

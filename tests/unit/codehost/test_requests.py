@@ -11,14 +11,17 @@ from code_hosts import GitHubHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.adopt.clusters import ask_of_cluster
-from reconciler.codehost.approvals import find_approved
+from reconciler.codehost.approvals import find_approved, find_shown_moves
 from reconciler.codehost.comments import report_plan
 from reconciler.codehost.host import PullRequest, Run
 from reconciler.codehost.requests import ClustersFile, keep_request, name_branch
 from reconciler.errors import CodeHostError, UsageError
+from reconciler.model.moves import LoadAim, LoadKind
 from reconciler.model.plan import Plan
 from reconciler.moves.needs import Need, NeedKind
 from reconciler.moves.plan import assemble_moves
+from reconciler.moves.rebalance import plan_rebalance
+from reconciler.planfile.approval import Approval, list_moved_rows
 from reconciler.planfile.codec import fingerprint_plan
 from reconciler.spec.entry import ClusterEntry
 
@@ -213,7 +216,44 @@ def test_an_approval_of_another_plan_is_void(host: CodeHost, run: Run) -> None:
     assert find_approved(run, "prod", moves=True).fingerprint == fingerprint_plan(move(3))
 
 
+def test_the_rows_that_the_request_shows_are_known_at_night_and_after_the_merge(
+    host: CodeHost, run: Run
+) -> None:
+    assert find_shown_moves(run.host, BRANCH, "prod") is None
+    night(run, JOINED)
+    assert find_shown_moves(run.host, BRANCH, "prod") is None
+    request = PullRequest(1, host.talks[1].head)
+    made = level()
+    report_plan(replace(run, request=request), EMPTY, moves=made)
+    shown = find_shown_moves(run.host, BRANCH, "prod")
+    assert shown == Approval(fingerprint_plan(made), moved=list_moved_rows(made))
+    assert shown.moved
+    assert find_shown_moves(run.host, BRANCH, "other") is None
+    host.talks[1].merged_as = MERGED
+    assert find_approved(run, "prod", moves=True) == shown
+    assert find_shown_moves(run.host, BRANCH, "prod") is None
+
+
+def test_a_plan_that_holds_leaves_the_request_as_it_is(host: CodeHost, run: Run) -> None:
+    """The plan job made its plan later than the night, so its fingerprint may be another one."""
+    night(run, JOINED)
+    commit = host.branches[BRANCH].commit
+    holds = replace(JOINED, today="2026-12-02", fingerprint="b" * 64, shown=True)
+    assert night(run, holds) == ["request 1 is up to date"]
+    assert host.branches[BRANCH].commit == commit
+    # What is asked for, and the file below, count as before.
+    assert night(run, holds, f"# new\n{TEXT}") == ["request 1 updated"]
+    assert night(run, replace(holds, brokers=(4,)))[-1] == "request 1 updated"
+
+
 EMPTY = plan([spec("a", partitions=1)], cluster(topic("1", "a")))
+
+
+def level() -> Plan:
+    """Return a plan of a rebalance."""
+    sized = topic("1,2 1,2 1,2 1,3", "a", size_bytes=(9_000,) * 4)
+    entry = ClusterEntry("prod", HERE, moves=may_move())
+    return plan_rebalance(entry, (), cluster(sized), aim=LoadAim((LoadKind.DISK,)))
 
 
 def move(factor: int) -> Plan:
