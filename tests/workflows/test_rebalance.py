@@ -1,24 +1,28 @@
 """A cluster that changes by itself: brokers join, a request opens, is approved, merged and done.
 
-And brokers that leave again before anybody approves: then it closes. The same on GitHub and on
-GitLab, each with a cluster of its own.
+And brokers that leave again before anybody approves: then it closes. It is balanced by bytes, and
+topics grow between the approval and the merge. The same on GitHub and on GitLab, each with a
+cluster of its own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
 from act import Act
 from code_host import TOKEN, CodeHost
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from gitlab_local import GitLabLocal
 from lab import wait_for
 from runner_clone import SECRETS, Repository
 
+from reconciler.codehost.seals import read_seal
+from reconciler.planfile.approval import unpack_moved
 from reconciler.sandbox.cluster import Cluster, start_cluster
 
 if TYPE_CHECKING:
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 BRANCH = "reconciler/rebalance-lab"
 ROWS = [[1, 2], [2, 3], [3, 1], [1, 3], [2, 1], [3, 2]]
 """Nothing is on broker 4."""
+RECORD = bytes(10_000)
 
 
 class Ran(Protocol):
@@ -90,6 +95,15 @@ class World:
         self.host.talks[number].merged_as = git("rev-parse", "HEAD")
         return self.pipelines.move()
 
+    def write(self, partitions: Iterable[int], records: int) -> None:
+        """Write records to partitions of the topic, each of the same size."""
+        servers = self.cluster.bootstrap_servers
+        producer = Producer({"bootstrap.servers": servers, "log_level": 0, "acks": "all"})
+        for _ in range(records):
+            for number in partitions:
+                producer.produce(f"{self.repository.prefix}orders", RECORD, partition=number)
+        assert producer.flush(60) == 0
+
     def held(self) -> Counter[int]:
         """Return how many replicas of the topic are on each broker, as another client sees it."""
         name = f"{self.repository.prefix}orders"
@@ -118,7 +132,8 @@ def world_of(
                 "clusters:\n  lab:  # four brokers\n"
                 f"    client: {{bootstrap.servers: '{cluster.bootstrap_servers}', "
                 "sasl.username: '${env:KAFKA_USER}'}\n"
-                "    moves: {allow: [rebalance], rate: 30MiB}\n",
+                "    moves: {allow: [rebalance], rate: 30MiB}\n"
+                "    balance: {by: [disk]}\n",
             )
             repository.wish("orders", 6)
             (directory / "CODEOWNERS").write_text("* @bob\n/topics/clusters.yaml @alice\n")
@@ -167,6 +182,7 @@ def list_words(host: CodeHost) -> list[str]:
 def live_through(world: World) -> None:
     """Live through some nights, from before the broker joins until its replicas are there."""
     host = world.host
+    world.write(range(len(ROWS)), 100)
     said = world.night().text
     assert "every broker is inside its band" in said, said
     assert (host.branches, host.open_requests) == ({}, [])
@@ -199,8 +215,19 @@ def live_through(world: World) -> None:
     assert world.plan(second).code == 0
     host.talks[second].review("alice")
     assert world.held() == {1: 4, 2: 4, 3: 4}
+    # What is to move grows, so a new plan would copy less by moving other partitions.
+    seal = read_seal(host.talks[second].comments[-1]["body"])
+    assert seal is not None
+    copied = {n for (_, n), (old, new) in unpack_moved(seal.moved).items() if {*old} != {*new}}
+    assert len(copied) == 3
+    world.write(copied, 6)
+    commit = host.branches[BRANCH].commit
+    world.repository.git("switch", "--quiet", "main")
+    world.night()
+    assert host.branches[BRANCH].commit == commit
     merged = world.merge(second)
     assert merged.code == 0, merged.text
+    assert "the approved rows are used: they bring the same brokers" in merged.text
     assert world.held() == {1: 3, 2: 3, 3: 3, 4: 3}
     world.pipelines.publish()
     said = world.night().text
