@@ -12,6 +12,7 @@ Proof: docs/placement.md, "Replicas that move".
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from heapq import heapify, heappush, heapreplace
 from typing import NamedTuple
 
 Arc = tuple[int, int]
@@ -174,14 +175,24 @@ class _Network:
     def _hand_on(self, nodes: range, gap: int) -> bool:
         """Hand on units that cost less elsewhere, by `gap` at least. Return whether any did.
 
-        What was searched in vain for a dearer unit has nothing for a cheaper one.
+        What was searched in vain for a dearer unit has nothing for a cheaper one. If no node has a
+        unit as cheap as that, only the other givers are looked for: no path needs to be searched.
         """
         seen: set[int] = set()
         found = False
         least = min(map(self._next, nodes)) + gap
         givers = [v for v in nodes if self._last(v) >= least]
+        others = set(givers)
+        cheapest = [(self._next(v), v) for v in nodes if self._may_take(v)]
+        heapify(cheapest)
         for source in sorted(givers, key=lambda v: (-self._last(v), v)):
+            others.discard(source)
             while source not in seen and (most := self._last(source) - gap) >= least - gap:
+                while cheapest and cheapest[0][0] < (cost := self._next(cheapest[0][1])):
+                    heapreplace(cheapest, (cost, cheapest[0][1]))
+                if not cheapest or cheapest[0][0] > most:
+                    self._reach(source, seen, others)
+                    break
 
                 def takes(v: int, most: int = most) -> bool:
                     return v in nodes and self._next(v) <= most
@@ -190,9 +201,27 @@ class _Network:
                     break
                 self._push(path)
                 self.flow[source] -= 1
+                heappush(cheapest, (self._next(source), source))
                 self.flow[path[-1].takes] += 1
                 found = True
         return found
+
+    def _may_take(self, v: int) -> bool:
+        """Return whether a unit can ever get to a node; none gets to a drained broker."""
+        below = self._below[v]
+        return v < self.places or any(self._open[u] and self._low[u] < self._high[u] for u in below)
+
+    def _reach(self, source: int, seen: set[int], wanted: set[int]) -> None:
+        """Add what units of a node can reach to `seen`, until nothing that is wanted is left."""
+        seen.add(source)
+        reached = [source]
+        for v in reached:
+            if not wanted:
+                return
+            for w, _ in self._list_arcs(v, seen):
+                seen.add(w)
+                reached.append(w)
+                wanted.discard(w)
 
     def open(self, nodes: range) -> None:
         """Open the arcs of nodes that are level. Only what is as good stays possible."""
