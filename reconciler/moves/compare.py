@@ -10,7 +10,8 @@ from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.notes import assume_defaults
 from reconciler.model.cluster import ClusterState, TopicSpec
 from reconciler.model.moves import LOAD_FIELDS, LoadAim, LoadKind
-from reconciler.moves.by_load import is_known, measure_farthest
+from reconciler.moves.by_load import measure_farthest
+from reconciler.moves.load_table import is_known
 from reconciler.moves.movable import MovableTopics
 from reconciler.moves.rebalance import plan_rebalance
 from reconciler.spec.entry import ClusterEntry

@@ -55,9 +55,9 @@ DOORS = {
         trouble""",
     "inventory": "brokers configs description groups inventory topics",
     "kafka": "audit connection grants lock mover moves reader writer",
-    "moves": """asked by_load compare decisions differences directories elections needs plan
-        progress reassignments rebalance running.cancel running.interventions running.run
-        throttles""",
+    "moves": """asked by_load compare decisions differences directories elections load_table
+        needs plan progress reassignments rebalance running.cancel running.interventions
+        running.run throttles""",
     "placement": """bounds given_rows kafka_placement loads.check loads.problem loads.search
         loads.shares loss measure moving.check moving.moves moving.problem problem strategies
         weigh""",

@@ -22,7 +22,7 @@ from reconciler.fleet.audit.rules import Check, apply_checks, say
 from reconciler.fleet.audit.topics import TOPIC
 from reconciler.fleet.caching import Cache
 from reconciler.model.moves import LoadAim, LoadKind
-from reconciler.moves.by_load import choose_capacity
+from reconciler.moves.load_table import choose_capacity
 from reconciler.placement.loads.shares import share_load, surround_shares
 from reconciler.units import AMOUNTS
 
