@@ -11,10 +11,8 @@ Proof: docs/placement.md, "Replicas that move".
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from heapq import heapify, heappush, heapreplace
-from itertools import islice
 from typing import NamedTuple
 
 Arc = tuple[int, int]
@@ -184,15 +182,16 @@ class _Network:
         found = False
         least = min(map(self._next, nodes)) + gap
         givers = [v for v in nodes if self._last(v) >= least]
-        givers.sort(key=lambda v: (-self._last(v), v))
+        others = set(givers)
         cheapest = [(self._next(v), v) for v in nodes if self._may_take(v)]
         heapify(cheapest)
-        for number, source in enumerate(givers, 1):
+        for source in sorted(givers, key=lambda v: (-self._last(v), v)):
+            others.discard(source)
             while source not in seen and (most := self._last(source) - gap) >= least - gap:
                 while cheapest and cheapest[0][0] < (cost := self._next(cheapest[0][1])):
                     heapreplace(cheapest, (cost, cheapest[0][1]))
                 if not cheapest or cheapest[0][0] > most:
-                    self._reach(source, seen, islice(givers, number, None))
+                    self._reach(source, seen, others)
                     break
 
                 def takes(v: int, most: int = most) -> bool:
@@ -212,17 +211,17 @@ class _Network:
         below = self._below[v]
         return v < self.places or any(self._open[u] and self._low[u] < self._high[u] for u in below)
 
-    def _reach(self, source: int, seen: set[int], wanted: Iterable[int]) -> None:
-        """Add to `seen` what units of a node can reach: all of it, or all nodes that are wanted."""
+    def _reach(self, source: int, seen: set[int], wanted: set[int]) -> None:
+        """Add what units of a node can reach to `seen`, until nothing that is wanted is left."""
         seen.add(source)
-        waiting = deque([source])
-        for other in wanted:
-            while other not in seen:
-                if not waiting:
-                    return
-                for w, _ in self._list_arcs(waiting.popleft(), seen):
-                    seen.add(w)
-                    waiting.append(w)
+        reached = [source]
+        for v in reached:
+            if not wanted:
+                return
+            for w, _ in self._list_arcs(v, seen):
+                seen.add(w)
+                reached.append(w)
+                wanted.discard(w)
 
     def open(self, nodes: range) -> None:
         """Open the arcs of nodes that are level. Only what is as good stays possible."""
