@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import ResourceType
+from holding import accept
 from lab import connect_to, create, reassign, set_config, wait_for
 from shorthand import spec
 from workbench import Workbench, outcomes, texts
 
 from reconciler.errors import StalePlanError
+from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.reader import KafkaReader
-from reconciler.model.cluster import TopicState
+from reconciler.model.cluster import ThrottleSide, TopicState
 from reconciler.model.steps import CreateTopic
 from reconciler.run.events import StepAnswered
 from reconciler.sandbox.cluster import Cluster, start_cluster
@@ -73,6 +75,11 @@ def test_every_write_fails_while_replication_grows(cluster3: Cluster, topic_pref
         set_config(cluster3, ResourceType.BROKER, "1", leader_replication_throttled_rate="99999999")
     wait_for(lambda: set(writer.look().in_sync[0]) == {1, 2, 3} and not writer.look().reassigning)
     assert writer.write() is None
+    # Others use this cluster, too, and ask whether it is throttled.
+    mover = KafkaMover(connect_to(cluster3))
+    accept({1: mover.unset_rates(1)})
+    accept(mover.configure({name: {ThrottleSide.LEADER.list_key: None}}))
+    mover.close()
 
 
 def test_it_does_not_rise_while_a_broker_is_down(topic_prefix: str) -> None:
