@@ -78,7 +78,7 @@ def judge(entry: ClusterEntry, state: ClusterState) -> Bands:
     for kind in (LoadKind.DISK, LoadKind.WRITE):
         try:
             aim = LoadAim((kind,), entry.balance.within_percent)
-            _, balance = balance_by_load(entry, [diff], state, aim, able)
+            _, balance, _ = balance_by_load(entry, [diff], state, aim, able)
         except UsageError:  # no amount is known
             continue
         band = balance.bands[0]
