@@ -98,17 +98,17 @@ def plan_directories(
     least, unreached, examined, rest = 0, False, 0, aim.max_bytes
     for broker in _list_brokers(aim, state, left):
         examined += 1
-        shelves = _Shelves(broker, state, aim, allowed_moves(entry), movable, left)
-        if not shelves.are_apart:
+        held = _BrokerDirectories(broker, state, aim, allowed_moves(entry), movable, left)
+        if not held.are_apart:
             continue
-        found = shelves.move(inf if rest is None else rest)
+        found = held.move(inf if rest is None else rest)
         copied = sum(copy.size_bytes for copy in found.copies)
         rest = None if rest is None else rest - copied
         copies += found.copies
         bands += found.bands
         least += found.least
         unreached |= any(not band.low <= band.after <= band.high for band in found.bands)
-        refusals += [] if aim.max_bytes is not None else shelves.refuse_left(found, entry)
+        refusals += [] if aim.max_bytes is not None else held.refuse_left(found, entry)
     if not examined and not left:
         left["they have one log directory"] = ["all brokers"]
     by_name = {spec.name: spec for spec in specs}
@@ -258,7 +258,7 @@ class _Found:
     stuck: Mapping[str, int] = field(default_factory=dict)
 
 
-class _Shelves:
+class _BrokerDirectories:
     """The log directories of one broker as arrays, with the replicas in them."""
 
     def __init__(

@@ -187,7 +187,7 @@ class _Run:
     writes: Writes
     drains: Drains
     throttles: Throttles
-    shelf_throttle: DirectoryThrottle
+    directory_throttle: DirectoryThrottle
     insync: MinInsync
     gates: Gates
     watch: Watch
@@ -305,10 +305,10 @@ class _Run:
         self._keep_throttled(reading, chosen)
         unready = self._name_unready(reading, chosen)
         if relocating or self.relocations.list_in(RowState.UNDER_WAY):
-            self.shelf_throttle.keep(reading)
+            self.directory_throttle.keep(reading)
         if relocating and not unready:
             brokers = {each.broker for each in relocating}
-            unready = self.shelf_throttle.name_unready(reading, brokers)
+            unready = self.directory_throttle.name_unready(reading, brokers)
         self._note_unready(unready, now)
         if chosen and not unready:
             self.writes.send(chosen)
@@ -386,7 +386,7 @@ class _Run:
         now = self.clock.monotonic()
         left_s = None if self.deadline_s is None else self.deadline_s - now
         brokers = {each.broker for each in self.relocations}
-        rate = self.shelf_throttle.find_limit(reading, brokers)
+        rate = self.directory_throttle.find_limit(reading, brokers)
         chosen = self.relocations.choose(reading, now, rate=rate, left_s=left_s)
         is_over = self.interrupted or self._is_closed() or (left_s is not None and left_s <= 0)
         return [] if self.gates.reasons or is_over else chosen
@@ -464,7 +464,7 @@ class _Run:
         self.insync.restore(moving, reading, self.left)
         is_clear = self.throttles.remove_rate(moving, reading, self.left)
         if self.relocations.by_key:
-            is_clear &= self.shelf_throttle.remove(reading, self.left)
+            is_clear &= self.directory_throttle.remove(reading, self.left)
         if is_clear or moving:
             self.throttles.remove_lists(moving, reading, self.left)
         done = self.rows.list_in(RowState.DONE)

@@ -33,7 +33,7 @@ DISKS = DirectoryAim(evens=True)
 GIB = 2**30
 
 
-def shelf(path: str, held: int = 0, total: int = 100 * GIB) -> LogDirectory:
+def directory(path: str, held: int = 0, total: int = 100 * GIB) -> LogDirectory:
     return LogDirectory(path, total, total - held, 0)
 
 
@@ -53,13 +53,13 @@ def live(
     }
     rows = ((1, 2),) * (1 + max(number for _, number in stored))
     directories = tuple(
-        shelf(path, sum(sizes.values()), totals.get(path, 100 * GIB))
+        directory(path, sum(sizes.values()), totals.get(path, 100 * GIB))
         for path, sizes in held.items()
     )
     state = cluster(topic(rows, "t", **found), nodes=brokers(None, None))
     return replace(
         state,
-        directories={1: directories, 2: (shelf("/only"),)},
+        directories={1: directories, 2: (directory("/only"),)},
         stored={1: stored},
     )
 
@@ -211,7 +211,7 @@ def test_a_broker_with_a_failed_directory_is_left_to_offline_replicas() -> None:
 
 
 def test_a_cluster_of_single_directories_has_nothing_to_move() -> None:
-    state = replace(cluster(topic("1,2", "t")), directories={1: (shelf("/a"),)})
+    state = replace(cluster(topic("1,2", "t")), directories={1: (directory("/a"),)})
     made = move(state)
     assert made.topics == ()
     (note,) = (note for note in made.notes if note.rule == "directories-left")
