@@ -130,7 +130,7 @@ lock = { echo "\# What .ci/install.sh installs: make constraints writes it, with
 	| $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --only-binary :all: --generate-hashes \
 	  --constraint .ci/constraints.txt --no-header --no-annotate -; } > .ci/$(1)
 
-dangers: $(READY)  ## Run every dangerous edit on real brokers, and write docs/dangers.md.
+dangers: $(READY)  ## Run every dangerous edit on real brokers, and write docs/explanation/dangers.md.
 	@PYTHONPATH=tests:tests/contract:tests/e2e $(BIN)/python -m dangers
 
 campaign-lake: $(READY)  ## Run jobs on one lake at once, and kill half of them; ROUNDS=30 SEED=1.

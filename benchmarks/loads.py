@@ -350,7 +350,7 @@ def _list_uneven(kind: Kind) -> Iterator[Instance]:
 
 
 def main(seeds: int) -> None:
-    """Print the table of docs/placement.md."""
+    """Print the table of docs/explanation/placement-moves.md."""
     print("| clusters | " + " | ".join(WAYS) + " | CPU s |")
     print("|---" * (len(WAYS) + 2) + "|")
     for kind in KINDS:

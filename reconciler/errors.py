@@ -1,7 +1,7 @@
 """Findings, their locations, and the error tree.
 
 Every check returns all its findings. An error carries them to the command line, which prints
-them and exits with the error's code. docs/exit-codes.md lists the codes.
+them and exits with the error's code. docs/reference/exit-codes.md lists the codes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Write files atomically, append to them, read JSON without duplicate keys, see what git left.
 
 A pull request can add files next to those that we write. It must not be able to redirect our
-writes. So unfinished files have random names, and symbolic links are not followed. docs/ci.md
-explains what else a pull request may do.
+writes. So unfinished files have random names, and symbolic links are not followed. The security
+model, docs/explanation/security.md, says what else a pull request may do.
 """
 
 from __future__ import annotations

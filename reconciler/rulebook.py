@@ -1,4 +1,6 @@
-"""Every rule that a finding can name. docs/rules.md is generated from this table.
+"""Every rule that a finding can name, and where the documentation explains it.
+
+docs/reference/rules.md is generated from this table.
 
 A rule's id is part of the interface: it stays the same when the wording of its messages changes.
 """
@@ -8,6 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+
+SITE = "https://kafka-reconciler.github.io/reconciler/latest"
+"""Where docs/ is published. The anchors of rules, commands and keys there stay the same."""
+
+
+def spell_page(page: str, anchor: str = "") -> str:
+    """Return the address of a page: its path below docs/ without `.md`, such as how-to/install."""
+    return f"{SITE}/{page}.html{anchor and '#'}{anchor}"
 
 
 @dataclass(frozen=True, slots=True)

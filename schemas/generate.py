@@ -14,7 +14,7 @@ from keys_page import render_keys
 
 from reconciler.cli.schema import SCHEMAS, render_schema
 from reconciler.fleet.tables import FACTS, TABLES
-from reconciler.rulebook import STAGES
+from reconciler.rulebook import STAGES, Rule
 
 ROOT = Path(__file__).parent.parent
 
@@ -24,16 +24,24 @@ def render_files() -> dict[Path, str]:
     files = {ROOT / "schemas" / f"{name}.schema.json": render_schema(name) for name in SCHEMAS}
     pages = {"rules.md": render_rules(), "lake.md": render_tables()}
     pages |= {"glossary.md": render_glossary(), "keys.md": render_keys()}
-    return files | {ROOT / "docs" / name: text for name, text in pages.items()}
+    return files | {ROOT / "docs" / "reference" / name: text for name, text in pages.items()}
 
 
 def render_rules() -> str:
-    """Return the page that lists every rule by the stage that checks it."""
+    """Return the page that lists every rule by the stage that checks it.
+
+    An anchor has the id of its rule: GitHub and the site take such links.
+    """
     lines = ["# Rules", "", "Every finding ends with the id of its rule. Generated from the code."]
     for stage, rules in STAGES.items():
         lines += ["", f"## {stage.capitalize()}", "", "| rule | requires |", "|---|---|"]
-        lines += [f"| `{rule.id}` | {rule.says.replace('|', chr(92) + '|')} |" for rule in rules]
+        lines += [_row(rule) for rule in rules]
     return "\n".join(lines) + "\n"
+
+
+def _row(rule: Rule) -> str:
+    says = rule.says.replace("|", "\\|")
+    return f'| <a id="{rule.id}"></a>`{rule.id}` | {says} |'
 
 
 def render_tables() -> str:
@@ -41,7 +49,7 @@ def render_tables() -> str:
     lines = [
         "# The lake's tables",
         "",
-        "Generated from the code. Layout of a lake: [fleet.md](fleet.md).",
+        "Generated from the code. Layout of a lake: [lake-layout.md](lake-layout.md).",
     ]
     for table in TABLES.values():
         if table is FACTS:  # rows of a source, only until they are published

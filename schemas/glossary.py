@@ -20,8 +20,8 @@ HEAD = """\
 
 Generated from the code: the nouns that every stage shares, and the values of their enums. A word
 has the same meaning in YAML, in JSON, in the tables of the lake and in messages. "Appears as" lists
-the keys of files, by schema ([schemas/](../schemas/)), and the columns of tables
-([lake.md](lake.md))."""
+the keys of files, by schema ([JSON](json.md)), and the columns of the tables of
+[a lake](lake.md)."""
 
 
 def render_glossary() -> str:

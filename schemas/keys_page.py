@@ -13,9 +13,8 @@ HEAD = """\
 # Keys
 
 Generated from the code: every key of a topic, of clusters.yaml and of policy-baseline.yaml, its
-value, and what it is for.
-[estate.md](estate.md) and [policy.md](policy.md) explain how to use them. NAME is a name that you
-choose."""
+value, and what it is for. [Specs](specs.md), [clusters.yaml](clusters.md) and
+[policies and guards](policy.md) explain how to use them. NAME is a name that you choose."""
 
 
 def render_keys() -> str:

@@ -1,8 +1,8 @@
 """Ten edits by five tools on the same real cluster. `make compare-peers` runs it.
 
-Each tool that is installed plans and applies each edit on a cluster that holds nothing else;
-what it said and what the brokers then show is recorded as JSON, and told in docs/comparison.md.
-A tool that is not installed is left out by name.
+Each tool that is installed plans and applies each edit on a cluster that holds nothing else; what
+it said and what the brokers then show is recorded as JSON, and told in
+docs/explanation/comparison.md. A tool that is not installed is left out by name.
 """
 
 from __future__ import annotations

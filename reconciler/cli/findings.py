@@ -95,15 +95,21 @@ def _find_home(package: Distribution) -> str | None:
 
 def _describe_rule(rule: str) -> dict[str, Any]:
     """Return what code scanning shows of a rule: in lists, above a result, and as help."""
-    from reconciler.rulebook import RULES
+    from reconciler.rulebook import RULES, spell_page
 
     says = {"text": RULES[rule].says}
     way = "The message of each result says what is wrong and how to fix it."
     help_text = {
         "text": f"{RULES[rule].says} {way}",
-        "markdown": f"{RULES[rule].says}\n\n{way} `docs/rules.md` lists every rule.",
+        "markdown": f"{RULES[rule].says}\n\n{way}",
     }
-    return {"id": rule, "shortDescription": says, "fullDescription": says, "help": help_text}
+    return {
+        "id": rule,
+        "shortDescription": says,
+        "fullDescription": says,
+        "help": help_text,
+        "helpUri": spell_page("reference/rules", rule),
+    }
 
 
 def _result(finding: Finding) -> dict[str, Any]:

@@ -15,8 +15,12 @@ from reconciler.codehost.host import CodeHost, Note, PullRequest, Review, Run
 from reconciler.codehost.seals import Seal, read_seal, select_shown
 from reconciler.errors import CodeHostError, Finding
 from reconciler.planfile.approval import Approval, unpack_moved, unpack_rows
+from reconciler.rulebook import spell_page
 
-_WAY_OUT = "read the plan of this run, and approve it by its fingerprint, as docs/ci.md says"
+_WAY_OUT = (
+    "read the plan of this run, and approve it by its fingerprint: "
+    f"{spell_page('explanation/approval')}"
+)
 
 
 class Approved(NamedTuple):

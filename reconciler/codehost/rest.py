@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from reconciler.errors import CodeHostError, Finding
+from reconciler.rulebook import spell_page
 
 PAGE = 100
 """The largest page that both hosts return."""
@@ -87,7 +88,8 @@ class Rest:
     def _find(self, method: str, path: str, trouble: Trouble) -> Finding:
         what = f"{method} {self.base}/{path.partition('?')[0]}: {trouble.said}"
         if trouble.status in _REFUSED:
-            way_out = "give the token of this job the permissions that docs/ci.md lists"
+            page = spell_page("reference/workflows", "what-runs")
+            way_out = f"give the token of this job the permissions that {page} lists"
             return Finding("code-host-access", what, way_out)
         way_out = "run the job again; if that does not help, see the host's status page"
         return Finding("code-host-answer", what, way_out)

@@ -10,6 +10,7 @@ from reconciler.codehost.github import JOB_ACCOUNT, GitHub
 from reconciler.codehost.gitlab import GitLab
 from reconciler.codehost.host import Links, PullRequest, Run
 from reconciler.errors import UsageError
+from reconciler.rulebook import spell_page
 
 
 def find_run(environment: Mapping[str, str]) -> Run:
@@ -91,5 +92,6 @@ def _join(environment: Mapping[str, str], *parts: str) -> str | None:
 def _need(environment: Mapping[str, str], name: str) -> str:
     value = environment.get(name)
     if not value:
-        raise UsageError(f"the environment variable {name} is not set; docs/ci.md says what it is")
+        page = spell_page("reference/environment")
+        raise UsageError(f"the environment variable {name} is not set; {page} says what it is")
     return value

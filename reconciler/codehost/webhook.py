@@ -106,7 +106,7 @@ def _is_address(text: str) -> bool:
 
 
 def render_json(notice: Notice) -> dict[str, Any]:
-    """Return a notice as the document that docs/ci.md describes."""
+    """Return a notice as the document that docs/how-to/send-notifications.md describes."""
     return {
         "format_version": FORMAT_VERSION,
         "about": notice.about,

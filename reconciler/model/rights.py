@@ -1,6 +1,7 @@
 """The rights of the two accounts: the one table that the check, the printed forms and a test use.
 
-docs/permissions.md says what each right is for, and a test compares its commands with this table.
+docs/reference/permissions.md says what each right is for, and a test compares its commands with
+this table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rows that bring every broker into a band around its share of replicas, bytes, writes or reads.
 
 First other brokers get replicas, then other replicas become preferred leaders, which copies
-nothing. What the bands mean: docs/rebalance.md.
+nothing. What the bands mean: docs/explanation/balance-by-load.md.
 """
 
 from __future__ import annotations

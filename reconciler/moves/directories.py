@@ -1,7 +1,8 @@
 """A plan that moves replicas between the log directories of their brokers.
 
 Every directory comes into a band around its share of the bytes of its broker, with the fewest bytes
-copied, or it is emptied. No replica leaves its broker. What the bands mean: docs/rebalance.md.
+copied, or it is emptied. No replica leaves its broker. What the bands mean:
+docs/how-to/replace-a-disk.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Optimal on its own levels, a topic can only vary by one unit on some brokers (th
 matroid, shifted). If these units are poured freely, whatever topic they come from, the result is
 at least as good as every real placement. A placement that meets the bound is optimal.
 
-Argument and a bound that is too low: docs/placement.md, "Lower bounds".
+Argument and a bound that is too low: docs/explanation/placement-proofs.md, "Lower bounds".
 """
 
 from __future__ import annotations

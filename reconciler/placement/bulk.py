@@ -6,7 +6,7 @@ them (`bulk_rows`), then leaders (`bulk_leaders`), then next leaders (`bulk_next
 of `joint` starts from this result. Imported only if it pays: the import of numpy takes longer than
 the placement of a hundred topics.
 
-Steps and certificate: docs/placement.md, "Thousands of new topics".
+Steps and certificate: docs/explanation/placement-proofs.md, "Thousands of new topics".
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ a tie. The moves of `row_search`, but only where level 5 gains, and in rounds of
 pairs of a round share no row, no cell of the table and no count of a topic, so each gains what it
 gains alone.
 
-The moves, and how near the bound they lead: docs/placement.md, "Next leaders".
+The moves, and how near the bound they lead: docs/explanation/placement-proofs.md, "Next leaders".
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ in the topic and in the cluster. The code looks for it in rounds of many rows at
 brokers that lead too often to followers that lead too rarely. If it gets stuck, the topic is placed
 by `flow`, or the certificate of `bulk` fails and `joint` continues.
 
-Proof that the order exists: docs/placement.md, "Thousands of new topics".
+Proof that the order exists: docs/explanation/placement-proofs.md, "Thousands of new topics".
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The same prices as in `next_leaders`, on arrays: a first choice part by part, ro
 rows change their next leader at once, and hand-overs along paths of rows, which are exact for
 level 5 and the given replica sets if there is time for all of them.
 
-The measure, and the argument for paths: docs/placement.md, "Next leaders".
+The measure, and the argument for paths: docs/explanation/placement-proofs.md, "Next leaders".
 """
 
 from __future__ import annotations

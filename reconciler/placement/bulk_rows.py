@@ -8,7 +8,7 @@ replicas; the columns are the partitions, whose brokers differ and obey the rack
 Without more, all topics share a few replica sets. So hashes of names shuffle the topics for each
 rack, and racks and brokers for each topic; counts do not change.
 
-Proof of both: docs/placement.md, "Thousands of new topics".
+Proof of both: docs/explanation/placement-proofs.md, "Thousands of new topics".
 """
 
 from __future__ import annotations

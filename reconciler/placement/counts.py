@@ -4,8 +4,9 @@ Brokers are indices here, in the order of their ids. Partitions play no part: co
 `RackRule` can always be turned into partitions, so all levels are optimised on a few numbers per
 broker.
 
-The rack rule: docs/placement.md, "The problem". The theorem: docs/placement.md, "Counts first,
-partitions last". The tie-breaking: docs/placement.md, "Same input, same plan".
+The rack rule: docs/explanation/placement.md, "The problem". The theorem:
+docs/explanation/placement-proofs.md, "Counts first, partitions last". The tie-breaking:
+docs/explanation/placement.md, "Same input, same plan".
 """
 
 from __future__ import annotations

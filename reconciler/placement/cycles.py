@@ -1,6 +1,6 @@
 """Cycles of negative price in a residual network: without one, a flow is cheapest (Klein 1967).
 
-docs/placement.md, "One topic is a flow".
+docs/explanation/placement-proofs.md, "One topic is a flow".
 """
 
 from __future__ import annotations

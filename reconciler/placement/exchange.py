@@ -7,7 +7,7 @@ separable convex price is minimal if no broker can hand one unit to another with
 moves a unit from broker u to v, the next one from v to w. A shortest path has no shortcuts, so all
 of its steps are feasible together, even several steps of one topic.
 
-Proof: docs/placement.md, "Several topics".
+Proof: docs/explanation/placement-proofs.md, "Several topics".
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ The start is water-filling. Then cycles of negative price are cancelled until th
 is the optimum (Klein 1967). Every path between the hubs L, F, T and the racks crosses one broker,
 so Bellman-Ford only needs these hubs, with the cheapest crossing between each two of them.
 
-Network and proof: docs/placement.md, "One topic is a flow".
+Network and proof: docs/explanation/placement-proofs.md, "One topic is a flow".
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ count: they depend on every row of the cluster, so any other change would make g
 Amounts, such as bytes, change all the time: a level of amounts is worse only if the growth of
 each broker's load by a tenth does not explain it.
 
-How often, and why a tenth: docs/placement.md, "When another request is merged first".
+How often, and why a tenth: docs/explanation/placement.md, "When another request is merged first".
 """
 
 from __future__ import annotations

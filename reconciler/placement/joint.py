@@ -5,7 +5,7 @@ Level 4 is optimal for one topic and wherever it meets its bound. In general it 
 (not-all-equal satisfiability reduces to it), so a local search keeps the best found: each topic is
 placed again against the others, then a walk over exchanges of leaders that cost nothing.
 
-Both proofs: docs/placement.md, "Several topics".
+Both proofs: docs/explanation/placement-proofs.md, "Several topics".
 """
 
 from __future__ import annotations

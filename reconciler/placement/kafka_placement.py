@@ -9,7 +9,7 @@ Source: org.apache.kafka.metadata.placement.StripedReplicaPlacer of Kafka 3.9 to
 java.util.Random. If rack names sort as Java hashes them (single letters do), the same seed
 gives the same rows; elsewhere the same distribution.
 
-Measured against ours: docs/placement.md, "What Kafka does".
+Measured against ours: docs/explanation/placement.md, "What Kafka does".
 """
 
 from __future__ import annotations

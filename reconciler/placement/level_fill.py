@@ -6,7 +6,7 @@ convex measure at once (Frank and Murota, "Decreasing minimization on M-convex s
 2007.09616). The code finds the same result by bisection of the price, so that a million units cost
 no more than ten.
 
-Proof of the bisection: docs/placement.md, "Water-filling".
+Proof of the bisection: docs/explanation/placement-proofs.md, "Water-filling".
 """
 
 from __future__ import annotations

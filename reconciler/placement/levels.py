@@ -1,7 +1,7 @@
 """The result of a placement on levels 1 to 4, each with its bound.
 
-What is optimal by theorem, and what is only compared with its bound: docs/placement.md, "Several
-topics".
+What is optimal by theorem, and what is only compared with its bound:
+docs/explanation/placement-proofs.md, "Several topics".
 """
 
 from __future__ import annotations

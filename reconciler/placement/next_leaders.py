@@ -6,7 +6,8 @@ not see it: with the most even counts, one broker may still take over all leader
 how often b leads next if all of rack j is lost (the scatter width of Cidon et al., "Copysets",
 USENIX ATC 2013, applied to leaders).
 
-An example, the bounds, and the cost in different replica sets: docs/placement.md, "Next leaders".
+An example, the bounds, and the cost in different replica sets:
+docs/explanation/placement-proofs.md, "Next leaders".
 """
 
 from __future__ import annotations

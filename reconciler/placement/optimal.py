@@ -4,7 +4,7 @@ Counts first, partitions last: `joint` finds the leaders and replicas of each to
 `row_search` turns them into rows, and `bulk` does both for thousands of new topics. Existing
 replicas do not move; those on brokers that take nothing new are in no sum.
 
-The levels, and why squares and not max − min: docs/placement.md, "The problem".
+The levels, and why squares and not max − min: docs/explanation/placement.md, "The problem".
 """
 
 from __future__ import annotations

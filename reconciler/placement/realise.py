@@ -10,7 +10,8 @@ leave counts that obey the same conditions for D - 1:
 
 All other choices go to the next leaders.
 
-Proof by induction, which is this algorithm: docs/placement.md, "Counts first, partitions last".
+Proof by induction, which is this algorithm: docs/explanation/placement-proofs.md, "Counts first,
+partitions last".
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ leaders. No count of leaders or replicas changes by more than a tie. The first e
 gains is made. The search ends when no row gains any more, when both levels meet their bounds, or
 when its work is done.
 
-The moves, and how near the bounds they lead: docs/placement.md, "Next leaders".
+The moves, and how near the bounds they lead: docs/explanation/placement-proofs.md, "Next leaders".
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ has the fewest leaders.
 
 Source: AdminUtils.assignReplicasToBrokers (rack-unaware, and rack-aware as of KIP-36). Differences:
 the list is always sorted, the shift of partition p does not depend on when p was added, and more
-replicas than racks are dealt to the racks as evenly as their sizes allow (docs/placement.md, "The
-problem").
+replicas than racks are dealt to the racks as evenly as their sizes allow
+(docs/explanation/placement.md, "The problem").
 """
 
 from __future__ import annotations

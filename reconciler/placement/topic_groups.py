@@ -4,8 +4,8 @@ Topics with equal partitions, replication, racks and weight are exchangeable. A 
 nothing yet, so all topics of a group have the same optimal counts up to ties: every broker gets a
 sure share, and `units` brokers of those with room get one more. The cluster only sees the totals.
 
-Argument, and why a new topic's leaders and replicas do not conflict: docs/placement.md, "Thousands
-of new topics".
+Argument, and why a new topic's leaders and replicas do not conflict:
+docs/explanation/placement-proofs.md, "Thousands of new topics".
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Weights only change the balance of the cluster: every topic stays even by count. Internal topics
 have no weight: Kafka creates them at any time, and a plan must not depend on that.
 
-What each kind means, and what plans show of it: docs/placement.md, "Weights and capacities".
+What each kind means, and what plans show of it: docs/explanation/placement.md, "Weights and
+capacities".
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ FORMAT_VERSION = "1.0"
 class FindingDocument(Document):
     """What is wrong, how to fix it, and where; null: not in a file, or not about one topic.
 
-    `rule` is the id in docs/rules.md. A value that topics inherit is reported once, for all of
-    them, and a quota is about all topics of an owner.
+    `rule` is the id in docs/reference/rules.md. A value that topics inherit is reported once, for
+    all of them, and a quota is about all topics of an owner.
     """
 
     rule: str

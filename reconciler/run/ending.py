@@ -103,7 +103,7 @@ class Ending:
 
     @property
     def exit_code(self) -> int:
-        """Return the exit code, one of the table of docs/exit-codes.md."""
+        """Return the exit code, one of the table of docs/reference/exit-codes.md."""
         return _EXIT_CODES.get(self.ended, 1)
 
     @property

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
+from reconciler.rulebook import spell_page
 from reconciler.scaffold.answers import APP_SECRETS, REQUEST_TOKEN, REQUESTS, Answers, Host
 from reconciler.scaffold.repository import GITLAB_FILE, PRE_COMMIT, Compared, State
 from reconciler.scaffold.tasks import (
@@ -192,7 +193,8 @@ def _check_clusters(variable: str, listed: Sequence[str] | None, names: Sequence
 def _check_requests(setup: HostSetup, answers: Answers) -> Iterator[Check]:
     """Check what opens requests for clusters that change by themselves, where one allows that."""
     host = answers.host.value
-    why = f"no request opens where {_join(answers.rebalanced)} changed by itself; see docs/ci.md"
+    page = spell_page("how-to/open-rebalance-requests")
+    why = f"no request opens where {_join(answers.rebalanced)} changed by itself: {page}"
     if answers.host is Host.GITLAB:
         what, token = f"variable {REQUEST_TOKEN}", setup.has_request_token
         if token is False:

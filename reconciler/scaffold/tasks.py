@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from reconciler.rulebook import spell_page
 from reconciler.scaffold.answers import (
     APP_SECRETS,
     GITLAB_INCLUDES,
@@ -208,7 +209,8 @@ def _list_github(answers: Answers, begun: Begun) -> Iterator[Task]:
     if answers.rebalanced:
         app_id, key = (spell_secret(secret, REQUESTS) for secret in APP_SECRETS)
         yield Task(
-            f"{_OPTIONAL} An app opens them: docs/ci.md says how to register it.",
+            f"{_OPTIONAL} An app opens them: "
+            f"{spell_page('how-to/open-rebalance-requests', 'set-it-up-on-github')}",
             (
                 spell_environment(REQUESTS),
                 f"Settings → Environments → {REQUESTS} → Deployment branches: main",

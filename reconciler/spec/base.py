@@ -68,7 +68,7 @@ def hold_guards(base: Base, now: ClusterEntry) -> tuple[ClusterEntry, tuple[Find
 
 
 def list_loosened(then: ClusterEntry, now: ClusterEntry) -> Iterator[Loosened]:
-    """Yield each guard that is looser now. docs/estate.md defines looser for each of them."""
+    """Yield each guard that is looser now. docs/reference/clusters.md defines looser."""
     yield from _list_numbers("guards", then, now)
     held = then.guards.from_base
     if held and not now.guards.from_base:

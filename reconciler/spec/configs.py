@@ -1,7 +1,7 @@
 """Topic configs of one Kafka version: values are checked and normalised as its brokers do.
 
 Brokers accept every value that passes here. Some values that they accept are refused for safety:
-see `docs/rules.md`.
+see `docs/reference/rules.md`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A form is a frozen dataclass. Each of its fields is a key, and says once what its value is, its
 default and what it is for. The reader below, the JSON Schemas (json_schema), the messages and
-docs/keys.md come from this.
+docs/reference/keys.md come from this.
 """
 
 from __future__ import annotations

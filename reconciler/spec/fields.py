@@ -56,9 +56,9 @@ def field_error(rule: str, where: Location, what: str, way_out: str) -> FieldErr
 class Kind(Generic[T]):
     """One kind of value, declared once: what reads it, describes it and checks it in an editor.
 
-    `read` takes the value and the name of its key. `says` is its line in docs/keys.md. `spell`
-    returns a value as it is written; without it, the default of a key is not shown. `any_config`:
-    the reader also takes the configs that the services of the estate's clusters have.
+    `read` takes the value and the name of its key. `says` is its line in docs/reference/keys.md.
+    `spell` returns a value as it is written; without it, the default of a key is not shown.
+    `any_config`: the reader also takes the configs that the services of the estate's clusters have.
     """
 
     read: Callable[..., T]

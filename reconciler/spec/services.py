@@ -2,7 +2,8 @@
 
 A service presets keys of a cluster in clusters.yaml; a key that is written there wins. A service
 that is not in the table is described by these keys. The facts are those that a public page of the
-vendor states, or its code; docs/services/ names them. What no page states refuses nothing.
+vendor states, or its code; docs/reference/services/ names them. What no page states refuses
+nothing.
 """
 
 from __future__ import annotations

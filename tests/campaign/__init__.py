@@ -7,5 +7,5 @@ lets the fault strike at a chosen request of apply (`network`), heals everything
 by hand (`truth`), compares that with report, exit code, journal and audit record (`records`,
 `judge`), and repeats the command until nothing is left to do (`lane`). Nothing of it
 uses reconciler's reader: what is judged must not be the judge. `make campaign` runs it, and writes
-docs/reliability.md (`page`).
+docs/explanation/reliability.md (`page`).
 """

@@ -1,4 +1,4 @@
-"""docs/reliability.md, and the counts of every run that it sums: runs.json next to this module."""
+"""docs/explanation/reliability.md, and the counts of every run that it sums: runs.json here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from campaign.faults import Kind
 from campaign.network import Stage
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "explanation" / "reliability.md"
 RUNS = Path(__file__).with_name("runs.json")
 HEAD = """\
 # Reliability: apply under faults

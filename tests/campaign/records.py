@@ -27,7 +27,7 @@ EXITS: Mapping[str, int] = {
     "usage error": 64,
     "interrupted": 130,
 }
-"""docs/apply.md: how a run ends, and its exit code."""
+"""docs/explanation/apply.md: how a run ends, and its exit code."""
 
 _LAST = re.compile(r"(?:([A-Z][a-z ]+)\. )?(Applied: .*|Nothing was changed\.)")
 _OUTCOME = re.compile(

@@ -431,7 +431,7 @@ class TestDrains:
     def test_a_cancel_off_a_cordoned_broker_cannot_restore_the_order(
         self, holding: Holding, topic_prefix: str
     ) -> None:
-        """Why docs/operations.md has the cordon removed before a drain is cancelled."""
+        """Why docs/how-to/retire-a-broker.md has the cordon removed before a drain is cancelled."""
         if not holding.is_newest:
             return
         place = holding.begin(topic_prefix + "drained", (4, 1), (3, 1))

@@ -1,6 +1,6 @@
 """What an account may do, on a broker with an authorizer: the smallest grants, and what lacks.
 
-docs/permissions.md promises these grants; PLAN and APPLY are what it lists.
+docs/reference/permissions.md promises these grants; PLAN and APPLY are what it lists.
 """
 
 from __future__ import annotations
@@ -659,7 +659,7 @@ def can_write(grants: Grants, topic: str) -> bool:
 
 
 def test_the_docs_list_these_grants() -> None:
-    text = (Path(__file__).parents[2] / "docs/permissions.md").read_text()
+    text = (Path(__file__).parents[2] / "docs/reference/permissions.md").read_text()
     plan, _, rest = text.partition("## Apply")
     apply, _, deletion = rest.partition("## Deletion")
     further = {**APPLY, "cluster": APPLY["cluster"] | LOCK["group"] | AUDIT["topic"]}
@@ -683,7 +683,7 @@ def refuse_moves(grants: Grants, *names: str) -> list[str]:
 
 
 class TestRunsOfMoves:
-    """What a run of moves needs; MOVE is what docs/permissions.md lists."""
+    """What a run of moves needs; MOVE is what docs/reference/permissions.md lists."""
 
     def test_the_smallest_grants_suffice(self, planner: Grants, topic: str) -> None:
         planner.give(MOVE, topics=topic)
@@ -774,7 +774,7 @@ class TestRunsOfMoves:
 
 
 def test_the_docs_list_what_a_run_of_moves_needs() -> None:
-    text = (Path(__file__).parents[2] / "docs/permissions.md").read_text()
+    text = (Path(__file__).parents[2] / "docs/reference/permissions.md").read_text()
     section = text.partition("## Runs of moves")[2]
     for kind in ("topic", "cluster"):
         for right in MOVE[kind]:
@@ -787,7 +787,7 @@ MOVES = {"topic": {"DESCRIBE", "DESCRIBE_CONFIGS"}, "cluster": {"DESCRIBE", "DES
 
 
 class TestMoves:
-    """What `moves status` shows; MOVES is what docs/permissions.md lists."""
+    """What `moves status` shows; MOVES is what docs/reference/permissions.md lists."""
 
     @pytest.mark.usefixtures("topic")
     def test_the_smallest_grants_show_everything(self, planner: Grants) -> None:

@@ -1,6 +1,6 @@
 """How fast partitions are written and read, measured on real brokers beside what was written.
 
-docs/rebalance.md promises what is asserted here.
+docs/explanation/balance-by-load.md promises what is asserted here.
 """
 
 from __future__ import annotations

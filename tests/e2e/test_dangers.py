@@ -1,4 +1,4 @@
-"""Dangerous edits and states, acted out on real brokers: docs/dangers.md tells what happens."""
+"""Dangerous edits and states on real brokers: docs/explanation/dangers.md tells what happens."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def calm(stage: Stage, planned: None) -> Ran:
 
 
 def check(ran: Ran) -> None:
-    """Check that a command ended by itself and with words, as docs/exit-codes.md has it."""
+    """Check that a command ended by itself and with words: docs/reference/exit-codes.md."""
     unknown = "unknown" in told(ran.out).values()
     assert ran.code in ((75,) if unknown else (0, 1)), ran
     assert "Traceback" not in ran.out + ran.err

@@ -71,8 +71,8 @@ def prepare(directory: Path) -> None:
 def configure(jars: Path, place: Path) -> Path:
     """Write the settings of lakes below a place. Returns: the directory for `SPARK_CONF_DIR`.
 
-    The first ones are those of docs/lake-stores.md. The last ones let both formats remove what they
-    replaced at once, and not days later.
+    The first ones are those of docs/how-to/store-a-lake.md. The last ones let both formats remove
+    what they replaced at once, and not days later.
     """
     settings = {
         "spark.jars": ",".join(str((jars / jar.path).absolute()) for jar in JARS),

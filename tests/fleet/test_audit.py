@@ -591,13 +591,13 @@ def test_the_worst_loss_is_named_with_who_takes_over(findings: list[Row]) -> Non
 
 
 def test_the_page_lists_the_rules_as_they_are() -> None:
-    page = (Path(__file__).parent.parent.parent / "docs" / "fleet-audit.md").read_text()
+    page = (Path(__file__).parent.parent.parent / "docs" / "reference" / "audit.md").read_text()
     for rule in AUDIT_RULES.values():
         known = (f"`{rule.id}`", rule.severity, rule.concern, rule.says, rule.way_out)
         assert f"| {' | '.join(known)} |" in page
 
 
 def test_the_page_lists_the_events_as_they_are() -> None:
-    page = (Path(__file__).parent.parent.parent / "docs" / "fleet-audit.md").read_text()
+    page = (Path(__file__).parent.parent.parent / "docs" / "reference" / "audit.md").read_text()
     for event, says in EVENT_KINDS.items():
         assert f"| `{event}` | {says} |" in page

@@ -141,7 +141,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def spark(base: Path) -> Iterator[SparkSession]:
-    """Open a session with the settings that docs/lake-stores.md shows, in spark-defaults.conf."""
+    """Open a session with the settings for spark-defaults.conf in docs/how-to/store-a-lake.md."""
     assert PREPARED is not None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_CONF_DIR", str(configure(Path(PREPARED), base)))

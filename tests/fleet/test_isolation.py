@@ -77,7 +77,7 @@ COMMAND = Path(sys.executable).with_name("reconciler")
 
 @pytest.mark.slow
 def test_nothing_is_imported_from_where_spark_submit_runs(tmp_path: Path) -> None:
-    """Its JVM is there before reconciler, so its user sets a variable: docs/fleet.md."""
+    """Its JVM is there first, so its user sets a variable: docs/how-to/run-a-fleet.md."""
     import pyspark
 
     use_java()

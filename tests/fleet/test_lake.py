@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 WHEN, LATER = "20261121T030000Z", "20261122T030000Z"
 ODD = ["prod eu/1", "a=b", "ü%2F", "..", "NULL", "123", "'\"\\", "__HIVE_DEFAULT_PARTITION__x"]
-FLEET_MD = Path(__file__).parents[2] / "docs" / "fleet.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "lake-layout.md"
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ class TestLayout:
             killed = place / "partitions" / f"attempt={LATER}-state-00000000" / left
             killed.mkdir(parents=True, exist_ok=True)
             (killed / "part-00000-half.parquet").write_bytes(b"PAR1half")
-        sql = FLEET_MD.read_text().partition("```sql\n")[2].partition("```")[0]
+        sql = PAGE.read_text().partition("```sql\n")[2].partition("```")[0]
         with duckdb.connect() as connection:
             found = connection.execute(sql.replace("'lake/", f"'{place}/")).fetchall()
         assert sorted(found) == [("prod-eu", 2), ("prod-us", 2)]

@@ -61,7 +61,7 @@ pytestmark = pytest.mark.fleet
 
 SIZE = "--clusters 3 --topics 60 --partitions 400 --seed 5"
 STATE = ("readings", "brokers", "topics", "partitions", "configs", "specs")
-DOCS = Path(__file__).parents[2] / "docs" / "fleet-audit.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "audit.md"
 
 
 class Made(NamedTuple):

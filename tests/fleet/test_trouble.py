@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.fleet
 
 WHEN, LATER = "20261121T030000Z", "20261122T030000Z"
-FLEET_MD = Path(__file__).parents[2] / "docs" / "fleet.md"
+LAYOUT = Path(__file__).parents[2] / "docs" / "reference" / "lake-layout.md"
 SIZE = ["--clusters", "6", "--topics", "300", "--partitions", "3000"]
 
 
@@ -314,7 +314,7 @@ def test_the_documented_query_counts_the_latest_collection(fleet: Path, copy: Pa
     lake = ["--lake", str(copy / "lake"), "--collection", LATER]
     for words in (SIZE, size):
         assert run(["fleet", "generate", *lake, *words]) == 0
-    sql = FLEET_MD.read_text().partition("```sql\n")[2].partition("```")[0]
+    sql = LAYOUT.read_text().partition("```sql\n")[2].partition("```")[0]
     for place, partitions, clusters in ((fleet, 3000, 6), (copy, 1234, 4)):
         with duckdb.connect() as connection:
             asked = sql.replace("'lake/", f"'{place}/lake/")

@@ -27,7 +27,7 @@ def test_generated_files_are_what_the_code_says() -> None:
 
 
 def test_the_glossary_says_what_a_word_means_and_where_it_appears() -> None:
-    page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
     for risk in Risk:
         if risk is not Risk.NONE:
             assert f"| `{risk}` | describe: `risk`, plan: `risk`, topic: `acknowledge` |" in page

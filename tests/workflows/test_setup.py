@@ -1,4 +1,4 @@
-"""The set-up in docs/ci.md, followed literally in a new repository on either code host."""
+"""The set-ups in docs/how-to/, followed literally in a new repository on either code host."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ if TYPE_CHECKING:
     from team import Pipelines
     from written import Written
 
-PAGE = (ROOT / "docs" / "ci.md").read_text()
+PAGES = "".join(
+    (ROOT / "docs" / "how-to" / f"set-up-{host}.md").read_text() for host in ("github", "gitlab")
+)
 Clusters = Mapping[str, Cluster]
 BOTH = ("staging", "prod-eu")
 EXAMPLE = "topics/example.yaml"
 
 
 def read_blocks(heading: str, kind: str) -> list[str]:
-    """Return the code blocks of a kind below a heading of the page, as a person copies them."""
-    text = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    """Return the code blocks of a kind below a heading of the pages, as a person copies them."""
+    text = PAGES.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     assert text, heading
     blocks = re.findall(rf"^( *)```{kind}\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)
     return [re.sub(f"^{indent}", "", block, flags=re.MULTILINE) for indent, block in blocks]

@@ -1,7 +1,7 @@
 """Every rule of an audit: its severity, its message, its way out, and its check.
 
-Many checks look at the same rows in one pass. docs/fleet-audit.md holds the table of rules; a test
-keeps the two equal.
+Many checks look at the same rows in one pass. docs/reference/audit.md holds the table of rules; a
+test keeps the two equal.
 """
 
 from __future__ import annotations

@@ -198,8 +198,8 @@ class LocalStore:
 class SparkStore:
     """A store that only Spark reaches: an object store, a table format, a Connect server's disk.
 
-    Nothing here proves that an attempt is dead, so none is removed. docs/fleet.md shows how to
-    remove one.
+    Nothing here proves that an attempt is dead, so none is removed. docs/reference/lake-layout.md
+    shows how to remove one.
     """
 
     storage: Storage

@@ -444,7 +444,7 @@ INVENTORY = Table(
     intro="Without internal topics. Overrides are the configs that a topic sets itself;"
     " replication is a range if its partitions differ.",
     note="{shown} of {total} topics, those with the most partitions first; {left} left out."
-    " The lake's table topics has all: docs/lake.md.",
+    " The lake's table topics has all: docs/reference/lake.md.",
     empty="There are no topics.",
 )
 

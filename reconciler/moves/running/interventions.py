@@ -26,6 +26,7 @@ from reconciler.moves.decisions import (
 from reconciler.moves.progress import MovesReport, measure_moves
 from reconciler.moves.running.throttle import is_rate_gone, is_rate_shown
 from reconciler.moves.throttles import choose_removals
+from reconciler.rulebook import spell_page
 from reconciler.run.ports import Clock, ClusterMover, ClusterReader, Lease
 
 AT_ONCE = 500
@@ -137,7 +138,8 @@ class Requests:
 
     def check(self) -> None:
         """Raise a finding for each refusal. Errors: ClusterError."""
-        way_out = "check the rights of the account (docs/permissions.md) and the brokers' logs"
+        page = spell_page("reference/permissions", "runs-of-moves")
+        way_out = f"check the rights of the account ({page}) and the brokers' logs"
         findings = [
             Finding(
                 "cluster-answer", f"{name} cannot be changed: {each.error}: {each.text}", way_out

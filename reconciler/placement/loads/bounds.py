@@ -2,7 +2,7 @@
 
 Any prices prove a bound, so a reader can verify one without the search that found them.
 
-The argument: docs/placement.md, "Balance by load".
+The argument: docs/explanation/placement-moves.md, "Balance by load".
 """
 
 from __future__ import annotations

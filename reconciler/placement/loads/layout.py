@@ -1,6 +1,6 @@
 """Rows while a search changes them: loads that follow, and what one more change would gain.
 
-The argument: docs/placement.md, "Balance by load".
+The argument: docs/explanation/placement-moves.md, "Balance by load".
 """
 
 from __future__ import annotations

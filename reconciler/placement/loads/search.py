@@ -3,7 +3,7 @@
 No proof of the optimum: reaching a band is NP-hard (partition, bin packing). `bounds` proves how
 far from it the rows can be at most. Same problem, same rows: ties are broken by numbers.
 
-The argument: docs/placement.md, "Balance by load".
+The argument: docs/explanation/placement-moves.md, "Balance by load".
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The mean of all brokers is not reachable where racks differ in size: three replicas in three racks
 put a third of everything into each.
 
-The argument: docs/placement.md, "Balance by load".
+The argument: docs/explanation/placement-moves.md, "Balance by load".
 """
 
 from __future__ import annotations

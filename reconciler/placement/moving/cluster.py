@@ -6,7 +6,7 @@ handed along a cheapest path, so none does afterwards: the price is the least fo
 other loads with the same squares allow is found as a cycle of negative price through the sink, and
 cancelled until there is none, which is the optimum (Klein 1967).
 
-Proof: docs/placement.md, "Replicas that move".
+Proof: docs/explanation/placement-moves.md, "Replicas that move".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Graphs whose nodes are brokers: the bits of a mask.
 
 Belongs here: what may be reached, along which path of the fewest or the cheapest arcs, and cycles.
-What they prove: docs/placement.md, "Replicas that move".
+What they prove: docs/explanation/placement-moves.md, "Replicas that move".
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ those of the brokers, then the fewest leaders change. A level leaves its dual pr
 choices that are as good use only arcs whose ends have one price. So the next level has fewer arcs,
 and bounds, instead of the squares of the levels before it.
 
-Proof: docs/placement.md, "Replicas that move".
+Proof: docs/explanation/placement-moves.md, "Replicas that move".
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The units of a topic form an M-convex set, so a choice is optimal if no single u
 from one broker to another at a gain (Murota 2003). It is handed along a shortest path of exchanges,
 which all rows allow together.
 
-Proof: docs/placement.md, "Replicas that move".
+Proof: docs/explanation/placement-moves.md, "Replicas that move".
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ In this order: the fewest replicas moved, the fewest in-sync replicas dropped, t
 dropped from rows that shrink, the squares of the replicas of each topic and of the cluster. To
 balance, the squares come first and the fewest replicas moved last. Then by reordering alone: the
 squares of the leaders of each topic and of the cluster, and the fewest leaders changed. Each choice
-is optimal for all wishes together: docs/placement.md, "Replicas that move".
+is optimal for all wishes together: docs/explanation/placement-moves.md, "Replicas that move".
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Only arcs whose two ends have the same potential change no square: the least tha
 costs the topic, wherever it can be handed. Cycles of negative price are cancelled until there is
 none, which is the optimum (Klein 1967). Then the topic is no more than its cheapest paths.
 
-Proof: docs/placement.md, "Replicas that move".
+Proof: docs/explanation/placement-moves.md, "Replicas that move".
 """
 
 from __future__ import annotations

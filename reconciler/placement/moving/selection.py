@@ -3,7 +3,8 @@
 The squares of the units of each topic, then of the cluster, are as small as they can be. The prices
 of the rows come either first, so that every row has its cheapest brokers, or last.
 
-The start is greedy. Why the result is optimal: docs/placement.md, "Replicas that move".
+The start is greedy. Why the result is optimal: docs/explanation/placement-moves.md, "Replicas that
+move".
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ rack between its fewest and its most. An exchange gives up one broker of a row a
 The masks of exchanges are upper bounds: an exchange that is no longer possible is noticed, and
 dropped, when a row is looked for. So a search that finds nothing has proven that there is nothing.
 
-Proof: docs/placement.md, "Replicas that move".
+Proof: docs/explanation/placement-moves.md, "Replicas that move".
 """
 
 from __future__ import annotations

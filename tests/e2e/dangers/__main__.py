@@ -1,4 +1,4 @@
-"""Act every danger out and write docs/dangers.md: `make dangers`."""
+"""Act every danger out and write docs/explanation/dangers.md: `make dangers`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/dangers.md: a table for each kind of danger, a row for each danger."""
+"""docs/explanation/dangers.md: a table for each kind of danger, a row for each danger."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reconciler.sandbox.cluster import Cluster
 
 Danger = Callable[[Stage], None]
 
-PAGE = Path(__file__).parents[3] / "docs" / "dangers.md"
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "dangers.md"
 KINDS = (edits, losses, moved, trouble, files)
 HEAD = """\
 # Dangers, and what reconciler says and does

@@ -26,7 +26,7 @@ from reconciler.sandbox.request import (
 )
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "assistants.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "use-scripts-and-assistants.md").read_text()
 SKILL = (ROOT / "docs" / "SKILL.md").read_text()
 READS, FILES, SANDBOX = "reads", "writes files", "runs a sandbox"
 HOST, CHANGES = "writes to the code host", "changes Kafka"
@@ -46,7 +46,7 @@ class Listed(NamedTuple):
 def read_rows() -> Mapping[str, Listed]:
     """Read the table of the page."""
     row = re.compile(r"^\| `([a-z -]+)` \| ([^|]+?) \| (.*?) \|", re.MULTILINE)
-    link = re.compile(r"schemas/([a-z-]+)\.schema\.json")
+    link = re.compile(r"json\.md#([a-z-]+)")
     return {
         words: Listed(effect, found[1] if (found := link.search(json_of)) else "")
         for words, effect, json_of in row.findall(PAGE)

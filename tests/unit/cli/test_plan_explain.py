@@ -109,6 +109,6 @@ def test_the_documentation_shows_what_is_printed_and_drawn(
     command = ["plan", str(DOCS.parent / "topics"), "--cluster", "prod-eu", "--against", snapshot]
     assert run([*command, "--topic", topic, "--explain", topic, "--svg", "drawn.svg"]) == 0
     _, _, explanation = printed(capsys).partition(f"\n\n{topic} · ")
-    assert explanation in (DOCS / "explain.md").read_text(encoding="utf-8")
+    assert explanation in (DOCS / "how-to" / "explain-a-placement.md").read_text(encoding="utf-8")
     drawn = (directory / "drawn.svg").read_text(encoding="utf-8")
     assert drawn == (DOCS / "images" / "explain.svg").read_text(encoding="utf-8")

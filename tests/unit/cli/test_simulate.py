@@ -12,7 +12,7 @@ import pytest
 
 from reconciler.cli.app import run
 
-PAGE = (Path(__file__).parents[3] / "docs" / "simulate.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "simulate.md").read_text()
 NINE = ("simulate", "--brokers", "9", "--racks", "3")
 BY_HAND = {
     "brokers": [{"id": n, "rack": "abc"[n % 3]} for n in (1, 2, 3)],

@@ -1,4 +1,4 @@
-"""docs/placement.md and the modules of placement name each other, and what they name exists."""
+"""The pages about placement and its modules name each other, and what they name exists."""
 
 from __future__ import annotations
 
@@ -11,20 +11,28 @@ import pytest
 from reconciler import placement
 
 PACKAGE = Path(placement.__file__).parent
-PAGE = (PACKAGE.parents[1] / "docs" / "placement.md").read_text(encoding="utf-8")
-SECTIONS = frozenset(re.findall(r"^## (.+)$", PAGE, re.MULTILINE))
+EXPLANATION = PACKAGE.parents[1] / "docs" / "explanation"
+PAGES = {
+    page: (EXPLANATION / f"{page}.md").read_text(encoding="utf-8")
+    for page in ("placement", "placement-proofs", "placement-moves")
+}
+SECTIONS = {
+    (page, section)
+    for page, text in PAGES.items()
+    for section in re.findall(r"^## (.+)$", text, re.MULTILINE)
+}
 NO_SOLVERS = {"__init__", "check", "loss", "measure", "problem", "strategies"}
 MODULES = sorted(str(path.relative_to(PACKAGE).with_suffix("")) for path in PACKAGE.rglob("*.py"))
 
 
-def list_sections(module: str) -> list[str]:
-    """Return the sections of the page that the docstrings of a module name."""
+def list_sections(module: str) -> list[tuple[str, str]]:
+    """Return the pages and their sections that the docstrings of a module name."""
     tree = ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
     docstrings = (ast.get_docstring(n) for n in ast.walk(tree) if isinstance(n, documented))
     text = " ".join(" ".join(filter(None, docstrings)).split())
-    named = re.findall(r'docs/placement\.md, "([^"]+)"', text)
-    assert len(named) == text.count("docs/placement.md"), f"{module}: name a section"
+    named = re.findall(r'docs/explanation/(placement[a-z-]*)\.md, "([^"]+)"', text)
+    assert len(named) == text.count("docs/explanation/placement"), f"{module}: name a section"
     return named
 
 
@@ -38,7 +46,7 @@ def test_every_solver_names_the_section_with_its_argument(module: str) -> None:
     assert list_sections(module)
 
 
-def test_modules_that_the_page_names_exist() -> None:
-    named = set(re.findall(r"`((?!tests/|benchmarks/)[a-z_/]+)\.py`", PAGE))
+def test_modules_that_the_pages_name_exist() -> None:
+    named = set(re.findall(r"`((?!tests/|benchmarks/)[a-z_/]+)\.py`", "".join(PAGES.values())))
     assert named
     assert named <= set(MODULES)

@@ -22,7 +22,7 @@ from reconciler.model.rights import (
 from reconciler.show.grants import GrantsFormat, render_check, render_grants
 from reconciler.styling import Paint
 
-PAGE = (Path(__file__).parents[3] / "docs" / "permissions.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "permissions.md").read_text()
 FORMS: tuple[GrantsFormat, ...] = ("acls", "terraform", "strimzi")
 SECTIONS = {
     "Plan": Task.PLAN,

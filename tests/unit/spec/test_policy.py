@@ -451,7 +451,11 @@ def test_nothing_written_is_no_policy(tmp_path: Path) -> None:
     assert estate.clusters["prod"].known_configs is None
 
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+GUIDE = "".join(
+    (DOCS / page).read_text(encoding="utf-8")
+    for page in ("how-to/write-a-policy.md", "reference/policy.md")
+)
 EXAMPLES = re.findall(r"^```yaml\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
 
 

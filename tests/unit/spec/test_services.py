@@ -17,8 +17,8 @@ from reconciler.spec.estate import Estate, parse_estate
 from reconciler.spec.services import APACHE, SERVICES, suggest_service
 
 DOCS = Path(__file__).parents[3] / "docs"
-OVERVIEW = (DOCS / "services.md").read_text()
-PAGES = DOCS / "services"
+OVERVIEW = (DOCS / "reference" / "services.md").read_text()
+PAGES = DOCS / "reference" / "services"
 SERVICE_PAGES = sorted({path.stem for path in PAGES.glob("*.md")} - {"event-hubs", "others"})
 AWS = "https://docs.aws.amazon.com/msk/latest/developerguide/"
 EXPRESS = f"{AWS}msk-configuration-express-read-write.html, 2026-11"
