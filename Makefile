@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-fleet test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows test-formats bench-balance bench-estate \
+.PHONY: help demo demo-fleet site test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows test-formats bench-balance bench-estate \
 	bench-read bench-apply bench-placement bench-rebalance bench-loads bench-moves bench-fleet bench-lake campaign campaign-lake campaign-moves compare-peers compare-moves structure clean
 
 help:  ## List the targets.
@@ -57,6 +57,10 @@ demo-fleet: $(call needs,sandbox fleet)  ## Show how three real clusters are col
 # Tests on brokers mostly wait, so they run beside the parts that need the processors. Each part shows its
 # output when it ends. The make of macOS (3.81) cannot keep outputs apart: there, one part follows the other.
 BESIDE := $(if $(filter output-sync,$(.FEATURES)),--jobs=2 --output-sync=target)
+
+site: $(READY)  ## Build the site from docs/, and serve it at http://localhost:8000.
+	@$(BIN)/zensical build --strict --config-file docs/zensical.toml
+	@$(BIN)/zensical serve --config-file docs/zensical.toml
 
 test: $(READY)  ## Check the code, and run all tests that are not slow.
 	@$(MAKE) --no-print-directory $(BESIDE) test-kafka lint test-unit test-laws
