@@ -117,7 +117,7 @@ fmt: $(READY)  ## Format the code.
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
-generate: $(READY)  ## Write what is made from the code: schemas/, keys, rules, lake and glossary in docs/.
+generate: $(READY)  ## Write what is made from the code: schemas/, and the generated pages in docs/.
 	@$(BIN)/python schemas/generate.py
 
 # Create the environment anew first (make clean lint), and run the tests in it.

@@ -1,4 +1,4 @@
-"""Generate files from the code: schemas/*.schema.json, and keys, rules, lake and glossary in docs/.
+"""Generate files from the code: schemas/*.schema.json, and pages in docs/.
 
 python schemas/generate.py            writes them
 python schemas/generate.py --check    exits 1 and names the files that are out of date
@@ -9,7 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from commands_page import render_commands
+from environment_page import render_environment
 from glossary import render_glossary
+from json_page import render_json
 from keys_page import render_keys
 
 from reconciler.cli.schema import SCHEMAS, render_schema
@@ -24,6 +27,8 @@ def render_files() -> dict[Path, str]:
     files = {ROOT / "schemas" / f"{name}.schema.json": render_schema(name) for name in SCHEMAS}
     pages = {"rules.md": render_rules(), "lake.md": render_tables()}
     pages |= {"glossary.md": render_glossary(), "keys.md": render_keys()}
+    pages |= {"commands.md": render_commands(), "environment.md": render_environment()}
+    pages |= {"json.md": render_json()}
     return files | {ROOT / "docs" / "reference" / name: text for name, text in pages.items()}
 
 
