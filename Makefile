@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-fleet site test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows test-formats bench-balance bench-estate \
+.PHONY: help demo demo-fleet site test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows test-formats bench-balance bench-estate tutorial \
 	bench-read bench-apply bench-placement bench-rebalance bench-loads bench-moves bench-fleet bench-lake campaign campaign-lake campaign-moves compare-peers compare-moves structure clean
 
 help:  ## List the targets.
@@ -136,6 +136,9 @@ lock = { echo "\# What .ci/install.sh installs: make constraints writes it, with
 
 dangers: $(READY)  ## Run every dangerous edit on real brokers, and write docs/explanation/dangers.md.
 	@PYTHONPATH=tests:tests/contract:tests/e2e $(BIN)/python -m dangers
+
+tutorial: $(READY)  ## Play the pages of docs/tutorial on real brokers, and write again those that differ; PAGES="1 3".
+	@PYTHONPATH=tests/e2e $(BIN)/python -m tutorial $(PAGES)
 
 campaign-lake: $(READY)  ## Run jobs on one lake at once, and kill half of them; ROUNDS=30 SEED=1.
 	@PYTHONPATH=tests/fleet $(BIN)/python -m lake_campaign --rounds $(or $(ROUNDS),30) --seed $(or $(SEED),1)
