@@ -53,9 +53,15 @@ def append_documents(text: str, documents: list[str]) -> str:
 
 
 def set_key(
-    table: Any, key: str, value: object, *, is_config: bool = False, on_one_line: bool = False
+    table: Any,
+    key: str,
+    value: object,
+    *,
+    is_config: bool = False,
+    on_one_line: bool = False,
+    at_end: bool = False,
 ) -> None:
-    """Set a key; a new one goes to its usual place.
+    """Set a key; a new one goes to its usual place in a topic, or `at_end`.
 
     `is_config`: a text that looks like a number or a flag is written without quotes. `on_one_line`:
     so is a map.
@@ -71,7 +77,7 @@ def set_key(
         if rest:
             _attach(table, key, rest)
         return
-    before = ORDER[: ORDER.index(key)] if key in ORDER else tuple(table)
+    before = tuple(table) if at_end or key not in ORDER else ORDER[: ORDER.index(key)]
     place = max((number + 1 for number, name in enumerate(table) if name in before), default=0)
     table.insert(place, key, wrapped)
     names = list(table)

@@ -59,7 +59,7 @@ def write_clusters(
         if not clusters:
             return
         if not document.get("clusters"):
-            set_key(document, "clusters", dict(clusters))
+            set_key(document, "clusters", dict(clusters), at_end=True)
             return
         for name, entry in clusters.items():
             if not document["clusters"].get(name):

@@ -106,9 +106,9 @@ def spell_request_token() -> str:
 
 def spell_owners(answers: Answers) -> str:
     """Return the command that writes CODEOWNERS."""
-    host = "github" if answers.host is Host.GITHUB else "gitlab"
+    host = "" if answers.host is Host.NONE else f" --host {answers.host.value}"
     platform = " ".join(f"--platform {shlex.quote(each)}" for each in answers.platform)
-    command = f"reconciler owners --format codeowners --host {host}"
+    command = f"reconciler owners --format codeowners{host}"
     return f"{command} {platform or '--platform @ORG/TEAM'} > {find_owners_file(answers.host)}"
 
 

@@ -31,7 +31,7 @@ from reconciler.scaffold.repository import (
     compare_files,
     write_files,
 )
-from reconciler.scaffold.tasks import Begun, list_tasks
+from reconciler.scaffold.tasks import Begun, list_tasks, spell_owners
 from reconciler.spec.estate import Estate, parse_estate
 
 ROOT = Path(__file__).parents[3]
@@ -208,6 +208,18 @@ def test_what_remains_names_each_environment_and_ends_with_the_first_request(hos
     for name in ("staging-plan", "staging", "prod-plan", "prod"):
         assert name in said
     assert said.index("':!topics/example.yaml'") < said.index("git add topics/example.yaml")
+
+
+@pytest.mark.parametrize(
+    ("host", "command"),
+    [
+        (Host.GITHUB, "codeowners --host github --platform @ORG/TEAM > .github/CODEOWNERS"),
+        (Host.GITLAB, "codeowners --host gitlab --platform @ORG/TEAM > .gitlab/CODEOWNERS"),
+        (Host.NONE, "codeowners --platform @ORG/TEAM > .github/CODEOWNERS"),
+    ],
+)
+def test_owners_are_written_for_the_host_that_reads_them(host: Host, command: str) -> None:
+    assert spell_owners(replace(TWO, host=host)).endswith(command)
 
 
 def test_commands_fit_a_terminal_of_80_columns() -> None:
