@@ -124,7 +124,7 @@ EXPAND: StepKind[ExpandTopic] = StepKind(
     split=_split_expansion,
     done_error="INVALID_PARTITIONS",  # of a smaller count as well: the views say which
     rests_on=lambda step: step.first,
-    # Kafka holds new partitions against an arbitrary one of those that exist.
+    # Kafka compares new partitions with one of the existing ones, chosen arbitrarily.
     replicas_each=lambda step: len(step.added[0]),
 )
 CONFIGURE: StepKind[ConfigureTopic] = StepKind(

@@ -126,7 +126,7 @@ def _object_to_cluster(state: TopicState, settings: Mapping[str, str]) -> Iterat
         yield Objection("deletion-unseen", what, "plan on the cluster itself")
     if state.reassigning:
         listed = ", ".join(map(str, sorted(state.reassigning)))
-        what = f"replicas of its partitions {listed} are on the move: somebody works on it"
+        what = f"its partitions {listed} are being reassigned"
         way_out = "wait until the reassignment has ended, or cancel it, and plan again"
         yield Objection("deletion-reassigning", what, way_out)
 

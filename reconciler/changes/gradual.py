@@ -102,8 +102,8 @@ def _is_open(found: str | None, target: str | None) -> bool:
 def _refuse_open(spec: TopicSpec, key: str, found: str | None, target: str | None) -> Finding:
     shown, desired = (_show(key, value) for value in (found, target))
     way_out = (
-        f"write a first {key} to go down from, with gradual: false next to it, and apply that; "
-        "or leave gradual: false, to go there at once"
+        f"first write an explicit {key} with gradual: false, and apply it: later steps start "
+        "there; or keep gradual: false, to change it in one step"
     )
     what = f"{key} {shown} → {desired} cannot go down in steps: there is nothing to divide"
     return Finding("gradual-needs-limit", what, way_out, spec.where(f"config.{key}"))

@@ -135,10 +135,7 @@ def note_left(changes: Changes, specs: Iterable[TopicSpec], plan: Plan) -> Itera
     left = sorted(changes.list_left(plan.cluster, specs).intersection(plan.unmanaged))
     if left:
         what = f"unmanaged since {changes.since}: {name_some(left)}; nothing is done to them"
-        way_out = (
-            "where one is to be deleted, write it with state: absent, and allow that by "
-            "guards.max_deletes"
-        )
+        way_out = "to delete one, write a document with state: absent, and raise guards.max_deletes"
         yield Finding("topics-left", what, way_out, severity=Severity.NOTE)
 
 

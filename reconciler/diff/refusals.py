@@ -199,8 +199,8 @@ def refuse_expansion(
         factor = spec.replication_factor or max(factors)
         yield Finding(
             "expand-uniform-replication",
-            f"its partitions have {' and '.join(map(str, factors))} replicas; Kafka holds new "
-            "partitions against an arbitrary one of them",
+            f"its partitions have {' and '.join(map(str, factors))} replicas; Kafka compares new "
+            "partitions with one of the existing ones, chosen arbitrarily",
             _replicate(spec, factor, allows, allow, goal),
             spec.where("partitions"),
         )

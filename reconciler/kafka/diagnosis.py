@@ -160,7 +160,7 @@ class _Explanation:
             return self._finding("connect-tls-missing", what, way_out)
         if tls and not listener.tls:
             what = f"{server} does not speak TLS, and security.protocol is {protocol}"
-            way_out = f"take the port that does, or {'SASL_PLAINTEXT' if sasl else 'PLAINTEXT'}"
+            way_out = f"use the port that does, or {'SASL_PLAINTEXT' if sasl else 'PLAINTEXT'}"
             return self._finding("connect-tls-unwanted", what, way_out)
         # SASL comes after TLS: a listener that cut TLS was not asked for its mechanisms.
         if listener.certificate_wanted:
@@ -223,7 +223,7 @@ class _Explanation:
     def _sasl_unwanted(self, server: str) -> Finding:
         protocol = self.settings.protocol
         what = f"{server} does not speak SASL, and security.protocol is {protocol}"
-        way_out = f"take the port that does, or {protocol.removeprefix('SASL_')}"
+        way_out = f"use the port that does, or {protocol.removeprefix('SASL_')}"
         return self._finding("connect-sasl-unwanted", what, way_out)
 
     def _untrusted(self, server: str, *, misnamed: bool) -> Finding:
@@ -260,7 +260,10 @@ class _Explanation:
             way_out = "set ssl.certificate.location and ssl.key.location"
             return self._finding("connect-tls-client", what, way_out)
         what = f"{server} does not accept the client certificate ({alert})"
-        way_out = "take one that is valid today, and signed by an authority that the brokers trust"
+        way_out = (
+            "use a certificate that is valid today, and signed by an authority that the brokers "
+            "trust"
+        )
         return self._finding("connect-tls-client", what, way_out)
 
     def _finding(self, rule: str, what: str, way_out: str) -> Finding:
@@ -304,7 +307,7 @@ _REACHES: Mapping[Reach, tuple[str, str, str]] = {
     Reach.CONTROLLER: (
         "connect-controller",
         "is the port of a KRaft controller, which knows no topics",
-        "take the port that the broker's listeners name for clients",
+        "use the port that the broker's listeners name for clients",
     ),
 }
 

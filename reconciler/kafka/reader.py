@@ -97,7 +97,8 @@ class KafkaReader:
         if blind:
             what = f"the account may see only some topics of {self._connection.entry.name}"
             way_out = (
-                "what others hold is not balanced against; grant Describe on all topics for that"
+                "the load of the other topics is not taken into account; grant Describe on all "
+                "topics"
             )
             notes.append(Finding("cluster-rights", what, way_out, severity=Severity.NOTE))
         return ClusterState(

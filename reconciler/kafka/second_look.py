@@ -185,7 +185,7 @@ def read_in_flight(
     try:
         listed = ask_second_client(connection, _list_all)
     except ClusterAuthorizationFailedError:
-        what = f"replicas of {_name(topics)} may be on the move, and the account may not see that"
+        what = f"replicas of {_name(topics)} may be in flight, and the account may not see that"
         way_out = "grant it Describe on the cluster"
         raise ClusterError([Finding("cluster-rights", what, way_out)]) from None
     except UntranslatableError as error:  # `moves status` needs the same client
@@ -193,8 +193,10 @@ def read_in_flight(
     except NoAnswerError as error:
         return (), [_warn(str(error), topics)]
     except IncompatibleBrokerVersion as error:  # it stays so: a note, and no command shows more
-        what = f"{describe_error(error)}, so it is unknown whether replicas are on the move"
-        way_out = "see with the tools of the service that none is in flight before applying"
+        what = f"{describe_error(error)}, so it is unknown whether reassignments are in flight"
+        way_out = (
+            "before applying, check with the tools of the service that no reassignment is in flight"
+        )
         return (), [Finding("reassignments-unseen", what, way_out, severity=Severity.NOTE)]
     except KafkaError as error:
         return (), [_warn(describe_error(error), topics)]
@@ -228,6 +230,6 @@ def _name(topics: Collection[str]) -> str:
 def _warn(
     reason: str, doubtful: Collection[str], command: str = "reconciler moves status"
 ) -> Finding:
-    what = f"replicas of {_name(doubtful)} may be on the move, and that cannot be seen: {reason}"
-    way_out = f"see that none is in flight before applying: {command}"
+    what = f"replicas of {_name(doubtful)} may be in flight, and that cannot be seen: {reason}"
+    way_out = f"before applying, check that no reassignment is in flight: {command}"
     return Finding("reassignments-unseen", what, way_out, severity=Severity.WARNING)

@@ -165,7 +165,7 @@ def _warn_of_lost_racks(
             "drain-last-of-rack",
             f"no other broker of rack {rack} can take replicas, so rows are spread over the other "
             "racks only",
-            "add brokers to that rack first, unless the rack is to go",
+            "add brokers to that rack first, unless you retire the rack",
             where,
             Severity.WARNING,
         )

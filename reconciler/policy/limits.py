@@ -53,7 +53,7 @@ def _check_identity(spec: TopicSpec, policy: Policy) -> Iterator[_Broken]:
     if wanted is not None and not wanted.matches(spec.name):
         means = wanted.means or f"what the pattern {wanted.pattern} asks for"
         what = f"the name '{spec.name}' is not {means}"
-        way_out = f"choose one that matches {wanted.pattern}, whole"
+        way_out = f"choose a name that {wanted.pattern} matches from start to end"
         if spec.absent:  # another name would ask to delete another topic
             way_out = "exempt it from policy-name in clusters.yaml if it may be deleted from here"
         yield Finding("policy-name", what, way_out, spec.location), "", "", None

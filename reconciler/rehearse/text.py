@@ -66,7 +66,7 @@ def describe_findings(rehearsal: Rehearsal) -> Iterator[str]:
     if not rehearsal.differences:
         beside = rehearsal.untouched
         stayed = f"; {count(beside, 'topic')} next to it unchanged" if beside else ""
-        yield f"Found as planned, every replica and override of what was done{stayed}."
+        yield f"All replicas and overrides of the applied topics are as planned{stayed}."
     yield _describe_pending(rehearsal)
     told = {outcome.topic for outcome in rehearsal.outcomes}
     for name, why in rehearsal.setup.left_out.items():

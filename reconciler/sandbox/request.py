@@ -26,8 +26,8 @@ def spread_brokers(brokers: int, racks: int) -> tuple[Broker, ...]:
     """
     if not 1 <= racks <= brokers:
         raise SandboxError(
-            f"{count(brokers, 'broker')} cannot fill {racks} racks; take 1 broker or more, and "
-            "1 rack or more but not more racks than brokers"
+            f"{count(brokers, 'broker')} cannot fill {racks} racks; racks must be between 1 and "
+            "the number of brokers"
         )
     return tuple(Broker(n + 1, f"rack{n % racks}") for n in range(brokers))
 

@@ -178,7 +178,7 @@ def _check_property(key: YamlText, value: YamlValue) -> list[Finding]:
         )
         return [Finding("secret-literal", what, way_out, value.where)]
     if key not in REFERENCES and any(isinstance(part, SecretRef) for part in parts):
-        what = f"{key} takes no reference: its value is shown in messages or sent unprotected"
+        what = f"{key} cannot be a reference: its value is shown in messages or sent unprotected"
         way_out = "write the value itself; secrets belong into sasl.password and the like"
         return [Finding("secret-misplaced", what, way_out, value.where)]
     found = [*_check_word(key, value), *_check_address(key, value), *_check_debug(key, value)]

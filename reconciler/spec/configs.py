@@ -377,7 +377,7 @@ def _read_items(key: ConfigKey, items: Iterable[object]) -> str:
 def _read_scalar(key: ConfigKey, value: object) -> str:
     match value:
         case None:
-            what = f"{key.name} has no value, and Kafka takes none for one"
+            what = f"{key.name} has no value, and Kafka does not accept an empty one"
             raise RefusedValueError("config-null", what, "write a value, or remove the key")
         case bool():
             return "true" if value else "false"

@@ -258,7 +258,7 @@ def read_short_text(value: YamlValue, name: str) -> YamlText:
     text = read_text(value, name)
     if len(text) > MOST_CHARACTERS:
         what = f"{name} has {len(text):,} characters, more than {MOST_CHARACTERS:,}"
-        raise field_error("value-form", text.where, what, "say it in fewer, or in several")
+        raise field_error("value-form", text.where, what, "shorten it, or split it")
     return text
 
 
@@ -353,7 +353,7 @@ def read_settings(value: YamlValue) -> WrittenConfig:
     way_out = "write keys below it, one a line, without dashes: retention.ms: 7d"
     written = read_map(value, "config", "a map", way_out)
     if len(written) > MOST_KEYS:
-        what = f"config has {len(written):,} keys, and Kafka knows a few dozen"
+        what = f"config has {len(written):,} keys, and Kafka has only a few dozen"
         raise field_error("value-form", value.where, what, "keep those that the topic needs")
     findings: list[Finding] = []
     items = []

@@ -390,7 +390,7 @@ def _read_rate(value: YamlValue, name: str) -> int | None:
         raise field_error("config-unit", value.where, what, f"write {amount}")
     rate = _read_size(value, name)
     if rate == 0:
-        what = f"{name} {value} lets no replica move"
+        what = f"{name} {value} is too low: no replica can move"
         way_out = f"write a rate such as 30MiB, or {UNLIMITED}"
         raise field_error("value-range", value.where, what, way_out)
     return rate

@@ -205,7 +205,7 @@ def _check_rows(spec: TopicSpec) -> Iterator[Finding]:
     if spec.assignment is None:
         return
     rows, replicas = len(spec.assignment), len(spec.assignment[0])
-    way_out = "leave the count out, or make both say the same"
+    way_out = "remove the count, or make both equal"
     if spec.partitions != rows:
         shown = "1 row" if rows == 1 else f"{rows} rows"
         what = f"partitions {spec.partitions} does not agree with the assignment's {shown}"

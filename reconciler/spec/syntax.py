@@ -290,7 +290,7 @@ class _Reading:
         self._aliased += size
         self._values += size
         if self._aliased > ALIASED_VALUES:
-            what = f"aliases blow the document up by more than {ALIASED_VALUES:,} values"
+            what = f"aliases expand the document by more than {ALIASED_VALUES:,} values"
             way_out = "put what topics share into a profile of clusters.yaml"
             raise self._stop("yaml-alias", what, way_out, event)
         return value

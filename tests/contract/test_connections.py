@@ -342,9 +342,9 @@ class TestWaysToFail:
         client = {name: secured.file(file) for name, file in names.items()}
         said = fail({**mutual(secured), **client})
         assert re.fullmatch(
-            rf"{secured.address('MTLS')} does not accept the client certificate \([a-z ]+\); take "
-            r"one that is valid today, and signed by an authority that the brokers trust "
-            r"\[connect-tls-client\]",
+            rf"{secured.address('MTLS')} does not accept the client certificate \([a-z ]+\); use "
+            r"a certificate that is valid today, and signed by an authority that the brokers "
+            r"trust \[connect-tls-client\]",
             said,
         )
 
@@ -358,7 +358,7 @@ class TestWaysToFail:
     def test_tls_on_a_port_without(self, secured: Secured) -> None:
         at = secured.address("PLAINTEXT")
         assert fail({**mutual(secured), "bootstrap.servers": at}) == (
-            f"{at} does not speak TLS, and security.protocol is SSL; take the port that does, or "
+            f"{at} does not speak TLS, and security.protocol is SSL; use the port that does, or "
             "PLAINTEXT [connect-tls-unwanted]"
         )
 
@@ -385,8 +385,8 @@ class TestWaysToFail:
     def test_sasl_on_a_port_without(self, secured: Secured) -> None:
         at = secured.address("PLAINTEXT")
         assert fail({**plain(secured), "bootstrap.servers": at}) == (
-            f"{at} does not speak SASL, and security.protocol is SASL_PLAINTEXT; take the port "
-            "that does, or PLAINTEXT [connect-sasl-unwanted]"
+            f"{at} does not speak SASL, and security.protocol is SASL_PLAINTEXT; use the port that "
+            "does, or PLAINTEXT [connect-sasl-unwanted]"
         )
 
     def test_token_that_cannot_be_had(self, secured: Secured) -> None:
@@ -436,7 +436,7 @@ class TestWaysToFail:
         files = secured.cluster.directory.rglob("*.properties")
         voters = next(m for f in files if (m := re.search(r"3000@([\d.:]+)", f.read_text())))
         assert fail({"bootstrap.servers": voters[1]}) == (
-            f"{voters[1]} is the port of a KRaft controller, which knows no topics; take the port "
+            f"{voters[1]} is the port of a KRaft controller, which knows no topics; use the port "
             "that the broker's listeners name for clients [connect-controller]"
         )
 

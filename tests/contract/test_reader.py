@@ -1,4 +1,4 @@
-"""The reader on real brokers: state in bulk, and what is on the move."""
+"""The reader on real brokers: state in bulk, and what is being reassigned."""
 
 from __future__ import annotations
 

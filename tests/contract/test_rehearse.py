@@ -130,7 +130,7 @@ def test_a_saved_plan_is_rehearsed_on_what_it_rests_on(
     assert run(["rehearse", str(place.plan)]) == 0
     said = capsys.readouterr().out
     assert "5 brokers in 3 racks · 2 topics of 13 replicas set up" in said
-    assert "Found as planned" in said
+    assert "are as planned" in said
     assert "The plan applied again changes nothing." in said
     assert "the plan contains only its own topics" in said
 

@@ -256,7 +256,7 @@ class TestUnpublished:
             files_of(lake)[-1].unlink()
             with pytest.raises(LakeError) as error:
                 draft.publish(1)
-        assert "has not all rows of brokers that" in said(error)
+        assert "lacks rows of brokers that" in said(error)
         assert said(error).endswith("[lake-write]")
         assert lake.list_attempts() == ()
 

@@ -279,7 +279,7 @@ EDITS: Mapping[str, Edit] = {
     r"the defaults": write_in_defaults,
     r"write (owner|description): .*": lambda w, _, key: w.spec.update({key: "a team"}),
     r"(?:use )?(zstd|lz4)": lambda w, _, value: w.set("compression.type", value),
-    r"leave the count out": lambda w, _: [w.spec.pop(key, None) for key in COUNTS],
+    r"remove the count": lambda w, _: [w.spec.pop(key, None) for key in COUNTS],
     r"write guards: \{max_deletes: (\d+)\} for the cluster in clusters.yaml": write_guard,
     r"write moves: \{allow: \[(.+)\], rate: 30MiB\} below this cluster in clusters.yaml": (
         write_moves
@@ -306,10 +306,10 @@ EDITS: Mapping[str, Edit] = {
     ),
     r"lower the first": lambda w, _: w.set("min.compaction.lag.ms", 0),
     r"raise the second": lambda w, _: w.set("max.compaction.lag.ms", "7d"),
-    r"write a first (\S+) to go down from, with gradual: false next to it, and apply that": (
+    r"first write an explicit (\S+) with gradual: false, and apply it: later steps start there": (
         go_down_from_a_limit
     ),
-    r"leave gradual: false, to go there at once": lambda w, _: w.spec.update(gradual=False),
+    r"keep gradual: false, to change it in one step": lambda w, _: w.spec.update(gradual=False),
 }
 OUTSIDE = (
     r"create a new topic and move its producers and consumers",
@@ -325,7 +325,7 @@ OUTSIDE = (
     r"set \S+=true on all brokers and controllers first",
     r"choose another name",
     r"plan again once the replicas on brokers? .* are in sync",
-    r"make both say the same",
+    r"make both equal",
     r"(?:change it|give .*) with the service's own tools",
 )
 """What edits no spec: what somebody does on the cluster, or decides."""

@@ -86,7 +86,7 @@ def _read_plan(
         return {}
     if plan not in plans:
         where = topic.key("plan").where
-        way_out = "hand over the file of plans, too, or write its values"
+        way_out = "also pass the file of plans, or write its values"
         source.note(f"{name}: there is no plan {plan}", where, way_out)
         return {}
     return source.read_config(plans[plan].get("config"), f"plan {plan}")

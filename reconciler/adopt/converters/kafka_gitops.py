@@ -34,7 +34,11 @@ def _follow(document: YamlMap, source: Source) -> list[YamlMap]:
     if any(other.file == path for other in source.documents):
         return []
     if content is None:
-        source.note(f"there is no {path}", files.key("topics").where, "bring it along")
+        source.note(
+            f"there is no {path}",
+            files.key("topics").where,
+            "add this file to the files to convert",
+        )
         return []
     part = read_source({path: content}, source.follow)
     source.notes += part.notes

@@ -103,6 +103,6 @@ def _read_references(
             config |= source.read_config(maps[str(reference)].get("data"), name)
         else:
             where = spec.key("configMapRefs").where
-            way_out = "hand over the file that holds it, too"
+            way_out = "also pass the file that contains it"
             source.note(f"{name}: there is no ConfigMap {reference!s}", where, way_out)
     return config

@@ -279,8 +279,11 @@ class Draft:
                 return counted
             wanted = lost
         names = ", ".join(table.name for table in wanted)
-        said = f"{self.lake.root} has not all rows of {names} that {self.attempt.id} has written"
-        way_out = "let nothing else write there, and let every executor reach it; then repeat"
+        said = f"{self.lake.root} lacks rows of {names} that {self.attempt.id} has written"
+        way_out = (
+            "make sure that nothing else writes there and that every executor can reach it, then "
+            "run it again"
+        )
         raise _fail("lake-write", said, way_out)
 
 

@@ -281,7 +281,7 @@ CLUSTERS = Table(
         number("brokers", "Brokers"),
     ),
     pick=_pick_clusters,
-    note="{shown} of {total} clusters, those that are worst off first; {left} left out.",
+    note="{shown} of {total} clusters, the worst first; {left} left out.",
 )
 
 

@@ -63,7 +63,7 @@ def broker_down_elsewhere(stage: Stage) -> None:
 
 
 def under_reassignment(stage: Stage) -> None:
-    """The topic's replicas are on the move"""
+    """The topic is being reassigned"""
     cluster = stage.enter(start_cluster(brokers=3, racks=3))
     stage.move_to(cluster)
     stage.have("orders", partitions=2, assignment=[[1, 2], [2, 1]])

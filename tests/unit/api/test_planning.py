@@ -201,8 +201,8 @@ def test_topics_that_left_their_files_and_live_on_are_named(tmp_path: Path) -> N
     plan = build_plan(estate, "prod", LIVE, changes=change(estate, **gone))
     assert said(plan.notes)[1:2] == [
         "unmanaged since main (1a2b3c4): _schemas, shop.old; nothing is done to them; "
-        "where one is to be deleted, write it with state: absent, and allow that by "
-        "guards.max_deletes [topics-left]"
+        "to delete one, write a document with state: absent, and raise guards.max_deletes "
+        "[topics-left]"
     ]
 
 

@@ -209,9 +209,9 @@ def test_a_topic_of_kafkas_own_is_not_deleted() -> None:
     assert "deletion-internal" in [r.rule for r in diff(GONE, state).refusals]
 
 
-def test_a_topic_on_the_move_is_not_deleted() -> None:
+def test_a_topic_under_reassignment_is_not_deleted() -> None:
     (refusal,) = refusals(unused_cluster(topic(reassigning=frozenset({2, 0}))))
-    assert "replicas of its partitions 0, 2 are on the move: somebody works on it" in refusal
+    assert "its partitions 0, 2 are being reassigned" in refusal
 
 
 def test_a_topic_whose_id_is_not_known_is_not_deleted() -> None:

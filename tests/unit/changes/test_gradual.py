@@ -110,8 +110,9 @@ def test_unlimited_has_no_half() -> None:
     found = lower({"retention.ms": "-1"}, {"retention.ms": str(DAY)})
     assert said(found.refusals) == [
         "topics/shop.yaml:3:1: retention.ms -1 (no limit) → 1d cannot go down in steps: there is "
-        "nothing to divide; write a first retention.ms to go down from, with gradual: false next "
-        "to it, and apply that; or leave gradual: false, to go there at once [gradual-needs-limit]"
+        "nothing to divide; first write an explicit retention.ms with gradual: false, and apply "
+        "it: later steps start there; or keep gradual: false, to change it in one step "
+        "[gradual-needs-limit]"
     ]
 
 

@@ -233,10 +233,10 @@ def test_a_reassignment_does_not_hold_up_a_config() -> None:
 
 def test_a_topic_of_mixed_replication_is_not_expanded() -> None:
     assert refusals(spec(partitions=3), cluster(topic("1,2 3"))) == [
-        "its partitions have 1 and 2 replicas; Kafka holds new partitions against an arbitrary "
-        "one of them; write replication_factor: 2 and write moves: {allow: [replication], rate: "
-        "30MiB} below this cluster in clusters.yaml, then give all of them the same number with "
-        "reconciler plan --moves [expand-uniform-replication]"
+        "its partitions have 1 and 2 replicas; Kafka compares new partitions with one of the "
+        "existing ones, chosen arbitrarily; write replication_factor: 2 and write moves: "
+        "{allow: [replication], rate: 30MiB} below this cluster in clusters.yaml, then give all of "
+        "them the same number with reconciler plan --moves [expand-uniform-replication]"
     ]
 
 
@@ -250,8 +250,8 @@ def test_a_topic_of_mixed_replication_is_not_expanded() -> None:
 def test_the_way_out_of_mixed_replication_edits_what_lacks(kinds: list[str], edit: str) -> None:
     found = diff(spec(partitions=3), cluster(topic("1,2 3")), moves=may_move(*kinds))
     assert [refusal.way_out for refusal in found.refusals] == [
-        f"write replication_factor: 2{edit}, then give all of them the same number with "
-        "reconciler plan --moves"
+        f"write replication_factor: 2{edit}, then give all of "
+        "them the same number with reconciler plan --moves"
     ]
 
 

@@ -504,7 +504,7 @@ def test_a_rack_that_loses_its_last_able_broker_is_named() -> None:
     lost = drain(state=live(topic("4,1"), nodes=nodes), of=entry(3, 4))
     assert notes(lost, "drain-last-of-rack") == [
         "no other broker of rack c can take replicas, so rows are spread over the other racks "
-        "only; add brokers to that rack first, unless the rack is to go [drain-last-of-rack]"
+        "only; add brokers to that rack first, unless you retire the rack [drain-last-of-rack]"
     ]
     kept = drain(state=live(topic("4,1"), nodes=nodes))
     assert notes(kept, "drain-last-of-rack") == []

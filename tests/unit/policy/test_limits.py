@@ -39,7 +39,7 @@ def test_a_name_matches_from_end_to_end() -> None:
     assert check(policy, "shop") == []
     assert check(policy, "shop.orders") == [
         "topics/shop.yaml:3:1: the name 'shop.orders' is not one word; "
-        "choose one that matches [a-z]+|shop, whole [policy-name]"
+        "choose a name that [a-z]+|shop matches from start to end [policy-name]"
     ]
 
 

@@ -50,7 +50,7 @@ def test_a_rehearsal_as_text() -> None:
         "done          shop.orders                        expand 1 → 2 partitions, "
         "configure retention.ms",
         "",
-        "Found as planned, every replica and override of what was done.",
+        "All replicas and overrides of the applied topics are as planned.",
         "A second plan changes nothing.",
         "Measured on the brokers: leaders 1 → 3, replicas 1..2 → 5 per broker.",
         "It took 2.0 s to start, 0.5 s to set up, 1.0 s to apply.",

@@ -211,7 +211,7 @@ def test_a_value_is_spelled_as_the_broker_reports_it(key: str, value: object, sp
         (
             "retention.ms",
             None,
-            "retention.ms has no value, and Kafka takes none for one; "
+            "retention.ms has no value, and Kafka does not accept an empty one; "
             "write a value, or remove the key [config-null]",
         ),
         (

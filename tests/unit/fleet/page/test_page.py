@@ -121,7 +121,7 @@ def test_the_policy_allows_this_script_and_style_alone() -> None:
         "look at broker 2",
         "17",
         "3 of 4,321 topics, the least even first; 4,318 left out.",
-        "5 of 6 clusters, those that are worst off first; 1 left out.",
+        "5 of 6 clusters, the worst first; 1 left out.",
     ],
 )
 def test_what_the_fleet_says_is_there(page: Reading, said: str) -> None:
