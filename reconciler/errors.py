@@ -85,7 +85,7 @@ def escape_unprintable(text: str) -> str:
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]|\x1b(?!\[[0-9;]*m)")
 """Characters that no output needs outside a terminal: all but tab, line feed and colours."""
 
-# A comparison by the rules of a language ignores characters that are not seen, wherever they are:
+# A comparison by the rules of a language ignores invisible characters, wherever they are:
 # those between the characters of a mark count as part of it.
 _ANYWHERE = re.compile(r"#(?=[^ -~\n]*#[^ -/:-@\[-^`{-~\n]*\[)")
 _AT_START = re.compile(r"^((?:\x1b\[[0-9;]*m|[^\w!-~\n])*):(?=[^ -~\n]*:)", re.MULTILINE)

@@ -30,7 +30,8 @@ class DuplicateKeyError(ValueError):
 
 
 class ReplacedError(ValueError):
-    """Git has put something in the place of a file: `what`, from which `line`, and the way out."""
+    """Git has replaced the content of a file: `what` is there, from which `line`, and the way
+    out."""
 
     def __init__(self, what: str, way_out: str, line: int) -> None:
         self.what = what

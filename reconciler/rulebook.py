@@ -36,7 +36,7 @@ _FILES: tuple[Rule, ...] = (
     ),
     Rule(
         "base-link",
-        "No symbolic link and no submodule decides what an earlier commit has of an estate.",
+        "An estate in an earlier commit is not behind a symbolic link or a submodule.",
     ),
     Rule(
         "clusters-file", "An estate has at most one clusters.yaml, at its top, with one document."
@@ -104,7 +104,10 @@ _ESTATE: tuple[Rule, ...] = (
     Rule("label-form", "The keys and values of labels have only ASCII letters, digits and marks."),
     Rule("topic-not-managed", "A document that asks not to be managed is left alone and reported."),
     Rule("acknowledge-unknown", "Only known risks can be acknowledged."),
-    Rule("acknowledge-form", "The one change that is acknowledged is a field and its two values."),
+    Rule(
+        "acknowledge-form",
+        "An acknowledgement of a single change names a field and both of its values.",
+    ),
     Rule("cluster-id-form", "A cluster id is a text in the form that clusters report."),
     Rule("kafka-version-form", "A Kafka version is a quoted text, because 4.10 is not 4.1."),
     Rule("kafka-version-newer", "A newer Kafka is checked with the newest catalogue."),
@@ -117,7 +120,7 @@ _ESTATE: tuple[Rule, ...] = (
     Rule("rebalance-allowed", "rebalance moves replicas, so moves.allow of its cluster has it."),
     Rule(
         "placement-keys",
-        "Where the brokers place replicas, no key or option says where these go or move.",
+        "If the brokers place replicas, no key or option places or moves them.",
     ),
     Rule("client-property-unknown", "Client properties have names that librdkafka knows."),
     Rule("client-property-runs", "No client property of an estate loads or runs code."),
@@ -180,23 +183,32 @@ _POLICY: tuple[Rule, ...] = (
     Rule("policy-pattern", "A pattern is a regular expression of RE2."),
     Rule("policy-pattern-linear", "A pattern can be matched in linear time."),
     Rule("policy-baseline", "What the baseline of a policy exempts is reported, rule by rule."),
-    Rule("policy-baseline-form", "An entry of a baseline says once who breaks which limit."),
+    Rule(
+        "policy-baseline-form",
+        "An entry of a baseline names a broken limit, and no other entry repeats it.",
+    ),
     Rule("policy-baseline-stale", "A baseline exempts no more than what breaks a limit now."),
     Rule("policy-baseline-reason", "Each entry of a baseline gives a reason."),
     Rule("policy-range", "A range is not empty: its minimum does not exceed its maximum."),
     Rule("config-not-offered", "Specs set only configs that the managed service supports."),
     Rule("service-config", "Specs set only configs that the service lets anyone set."),
-    Rule("service-replication", "Specs ask for no other replication factor than the service has."),
+    Rule(
+        "service-replication",
+        "Specs ask for the replication factor that the service gives every topic.",
+    ),
     Rule("service-value", "Specs set no value that the service refuses or replaces."),
     Rule("service-elsewhere", "Topics of the service are managed through Kafka."),
     Rule(
         "service-balancer",
-        "Where the service refuses or undoes moves of others, moves are allowed only if "
-        "clusters.yaml states that its balancer is off.",
+        "If the service refuses or undoes other moves, moves are allowed only if clusters.yaml "
+        "states that its balancer is off.",
     ),
-    Rule("service-throttle", "Moves have a rate only where brokers have throttles of moves."),
-    Rule("service-alive", "Replicas that are moved are alive, where the service asks for that."),
-    Rule("service-mover", "Nobody but reconciler moves replicas while a plan moves some."),
+    Rule("service-throttle", "Moves have a rate only if the brokers can throttle replication."),
+    Rule(
+        "service-alive",
+        "If the service requires it, all replicas of a reassignment are on living brokers.",
+    ),
+    Rule("service-mover", "Only reconciler moves replicas while a plan of moves is applied."),
     Rule("service-likely", "A cluster names the service that its address belongs to."),
 )
 
@@ -241,7 +253,7 @@ _DIFF: tuple[Rule, ...] = (
     ),
     Rule("broker-drained", "No assignment names a broker in drain_brokers."),
     Rule("internal-replication", "Internal topics have as many replicas as most other topics."),
-    Rule("drain-unnamed", "A plan reports the topics of no file that a drain moves."),
+    Rule("drain-unnamed", "A plan reports the unmanaged topics that a drain moves."),
     Rule("drain-incomplete", "A plan reports what stays on a broker in drain_brokers, and why."),
     Rule("drain-last-of-rack", "A plan reports a rack in which a drain leaves no able broker."),
     Rule("reassignment-file", "A file of kafka-reassign-partitions is well-formed."),
@@ -257,13 +269,13 @@ _DIFF: tuple[Rule, ...] = (
     ),
     Rule("rebalance-limited", "A rebalance reports what --max-bytes keeps it from moving."),
     Rule("rebalance-uneven", "A rebalance reports what stays uneven because of --brokers."),
-    Rule("rebalance-unable", "A rebalance is asked for of brokers and loads that a cluster has."),
+    Rule("rebalance-unable", "A rebalance names only brokers and loads that the cluster has."),
     Rule("rebalance-waits", "A plan makes the rebalance of clusters.yaml after all other moves."),
     Rule("rebalance-over", "A plan reports a rebalance in clusters.yaml whose date has come."),
     Rule("drain-done", "A plan reports that a broker in drain_brokers stores nothing."),
     Rule(
         "moves-throttle-left",
-        "The rate of a plan of moves slows no replicas that somebody else has left throttled.",
+        "The rate of a plan of moves slows no replicas that another tool left in a throttle list.",
     ),
     Rule("moves-foreign", "What another tool or run moves is reported and left alone."),
     Rule(
@@ -325,8 +337,11 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule("client-property-value", "Client properties have values that the client accepts."),
     Rule("client-authentication", "Client properties that authenticate fit together."),
     Rule("client-new", "Nothing connects to a cluster that a pull request adds before the merge."),
-    Rule("client-file", "The files that the client of the base names are those of the base."),
-    Rule("client-changed", "A plan says if it was read with a client other than the estate's."),
+    Rule("client-file", "Files that a client of the base names are unchanged since the base."),
+    Rule(
+        "client-changed",
+        "A plan says if another client than the one in the estate read the cluster.",
+    ),
     Rule("connect-address", "A run has the addresses of the brokers."),
     Rule("connect-host-unknown", "The host names of brokers resolve."),
     Rule("connect-refused", "A broker listens at its address."),
@@ -347,7 +362,9 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule("connect-timeout", "Brokers answer within ten seconds."),
     Rule("fleet-time-limit", "A cluster of a fleet is read within the time limit of the job."),
     Rule("connect-lost", "Brokers stay reachable during a run."),
-    Rule("cluster-id", "The cluster has the id, or without one the address, in clusters.yaml."),
+    Rule(
+        "cluster-id", "The cluster has the id in clusters.yaml, or the address if it reports no id."
+    ),
     Rule("cluster-rights", "The account has the rights that a run needs."),
     Rule("cluster-answer", "A cluster answers requests without an error."),
     Rule("reassignments-unseen", "It is known which replicas are being reassigned."),
@@ -376,7 +393,7 @@ _SNAPSHOTS: tuple[Rule, ...] = (
     Rule("snapshot-file", "A snapshot is a readable UTF-8 file."),
     Rule("snapshot-form", "A snapshot matches its schema."),
     Rule("snapshot-version", "A snapshot of a newer major format is not read."),
-    Rule("snapshot-assumed", "A report names what it needs and the snapshot does not contain."),
+    Rule("snapshot-assumed", "A report names what the snapshot lacks for it."),
 )
 
 # Plan files, stale plans and outcomes (plan, apply).
@@ -388,7 +405,7 @@ _PLAN: tuple[Rule, ...] = (
     Rule("topic-expired", "A topic past the date of expires is reported, with its use."),
     Rule("topic-idle", "A topic that nobody used for the time of idle_after is reported."),
     Rule("acknowledge-unused", "An acknowledgement that no change needs is reported."),
-    Rule("guard-loosened", "A plan shows the guards that its request loosens before all else."),
+    Rule("guard-loosened", "A plan first shows the guards that its request loosens."),
     Rule("guard-max-changed", "One plan changes at most the allowed share of a cluster's topics."),
     Rule("moves-window", "Moves begin only in the windows of their cluster."),
     Rule("moves-too-large", "A plan of moves copies at most max_bytes."),
@@ -405,28 +422,27 @@ _PLAN: tuple[Rule, ...] = (
         "plan-scope", "A plan reports the topics that it leaves out, and those removed from files."
     ),
     Rule("topics-left", "A plan reports the live topics that its request removes from the specs."),
-    Rule(
-        "topics-agreed", "A plan reports topics whose specs its request changes to what they are."
-    ),
+    Rule("topics-agreed", "A plan reports topics whose changed specs already match the cluster."),
     Rule(
         "notes-muted", "A plan says how many notes are muted by clusters.yaml, and by which rule."
     ),
-    Rule("owner-changed", "A plan shows the owners that its request changes before all else."),
+    Rule("owner-changed", "A plan first shows the owners that its request changes."),
     Rule(
-        "settings-changed", "Changed settings, on which other requests are planned, are reported."
+        "settings-changed",
+        "A plan reports changed settings if other requests were planned with the old ones.",
     ),
     Rule("election-unable", "A preferred leader is elected once it is alive and in sync."),
     Rule("plan-unexpected", "A new plan is applied only if it is the approved plan."),
     Rule("plan-outdated", "The default branch still asks for what an approved plan does."),
-    Rule("approved-rows", "The rows of an approved plan are used if they do as well as new ones."),
+    Rule("approved-rows", "The rows of an approved plan are used if they are as good as new ones."),
     Rule("audit-topic", "If applies must be recorded, the audit topic is writable."),
     Rule("audit-lost", "An audit record that could not be written is printed instead."),
     Rule("plan-stale", "What a plan is based on has not changed since it was made."),
     Rule(
         "created-otherwise",
-        "A run reports a new topic that the brokers made with other counts or configs.",
+        "A run reports a new topic if the brokers created it with other counts or configs.",
     ),
-    Rule("placed-otherwise", "A run reports new replicas that the brokers placed otherwise."),
+    Rule("placed-otherwise", "A run reports new replicas that are on other brokers than planned."),
 )
 
 # Plans that run on a throwaway cluster (rehearse).
@@ -472,9 +488,9 @@ _FLEET: tuple[Rule, ...] = (
 # Requests to a code host, and to a webhook.
 _CODE_HOST: tuple[Rule, ...] = (
     Rule("code-host-access", "The token of a workflow may write its comments and issues."),
-    Rule("code-host-answer", "A code host answers what it is asked."),
-    Rule("webhook-answer", "A webhook accepts what it is sent."),
-    Rule("owner-account", "An owner that a CODEOWNERS file is to name is an account."),
+    Rule("code-host-answer", "The code host answers requests."),
+    Rule("webhook-answer", "The webhook accepts notifications."),
+    Rule("owner-account", "Every owner in a CODEOWNERS file is an account of the code host."),
     Rule("owner-path", "A line of a CODEOWNERS file matches only the path that it is for."),
     Rule("plan-unapproved", "A merge applies only what its pull request showed."),
     Rule("plan-unreviewed", "A review approves only the plan that the request showed before it."),

@@ -19,10 +19,10 @@ GRACE_S = 5.0
 def run_side_by_side(
     work: Callable[[T], R], items: Sequence[T], at_once: int, take: Callable[[R], None]
 ) -> None:
-    """Work on items in threads, and hand each result to `take` in the caller's own.
+    """Work on items in threads, and hand each result to `take` in the caller's thread.
 
     An interrupt starts nothing more and gives what is under way GRACE_S to end; the program does
-    not wait for the threads, since an answer that never comes must not hold up its end.
+    not wait for the threads, since an answer that never comes must not delay its end.
     Errors: what `work` raises is raised here.
     """
     waiting = deque(items)

@@ -37,7 +37,7 @@ class Drawing:
         round_px: float = 0,
         known: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Draw a rectangle. `title` is shown to who points at it.
+        """Draw a rectangle. `title` is a tooltip.
 
         `known` becomes data attributes, for programs that read the picture.
         """
@@ -69,7 +69,7 @@ class Drawing:
 
 
 def spell_text(text: str) -> str:
-    """Spell a text as that of an element. What is not seen is escaped: it could reverse a name."""
+    """Spell the text of an element. Invisible characters are escaped: one could reverse a name."""
     return escape(escape_unprintable(text))
 
 
