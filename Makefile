@@ -123,7 +123,7 @@ generate: $(READY)  ## Write what is made from the code: schemas/, and the gener
 # Create the environment anew first (make clean lint), and run the tests in it.
 constraints: $(READY)  ## Pin what is installed here for CI and users: .ci/constraints.txt and .ci/requirements*.txt.
 	@{ echo "# What CI installs: make constraints writes it, from an environment whose tests pass."; \
-	   $(BIN)/pip freeze --exclude-editable --disable-pip-version-check; } > .ci/constraints.txt
+	   $(BIN)/pip freeze --all --exclude pip --exclude-editable --disable-pip-version-check; } > .ci/constraints.txt
 	@$(call lock,requirements.txt,p["project"]["dependencies"] + p["build-system"]["requires"])
 	@$(call lock,requirements-cel.txt,p["project"]["optional-dependencies"]["cel"])
 	@$(call lock,requirements-msk.txt,p["project"]["optional-dependencies"]["msk"])

@@ -25,7 +25,7 @@ TESTS = Path(__file__).parent
 PARTS = {
     "unit": {"unit", "golden"},
     "laws": {"laws", "campaign"},
-    "kafka": {"contract", "e2e", "workflows", "campaign"},
+    "kafka": {"contract", "e2e", "workflows", "campaign", "wheel"},
     "fleet": {"fleet", "e2e"},
 }
 """The folders that hold tests of a part. Every test is in one part; unit and laws start no JVM."""
@@ -107,7 +107,7 @@ def find_part(item: pytest.Item) -> str:
     folder = item.path.relative_to(TESTS).parts[0]
     if folder == "fleet" or item.get_closest_marker("fleet"):
         part = "fleet"
-    elif folder in {"contract", "e2e", "workflows"} or item.get_closest_marker("cluster"):
+    elif folder in {"contract", "e2e", "wheel", "workflows"} or item.get_closest_marker("cluster"):
         part = "kafka"
     else:
         part = "laws" if folder in PARTS["laws"] else "unit"
