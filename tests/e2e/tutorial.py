@@ -44,7 +44,9 @@ VARYING: Mapping[str, str] = {
 """Names that differ from run to run. What is equal on a page must be equal in a run."""
 
 MEASURED: Mapping[str, str] = {
-    "seconds": r"(?<=ready in )\d+\.\d(?= s)",
+    "seconds": r"(?<=ready in )\d+\.\d(?= s)|(?<=about )\d+(?= s at )",
+    "size": r"\d+\.\d MiB\b(?!/s)",
+    "disk": r" +(disks|\d+ % of \d+\.\d [MGT]iB)(?=  )",
 }
 """Figures that differ from run to run. A pattern matches one figure, and never a line."""
 
