@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.adopt.convert import TOOLS
 from reconciler.cli.app import run
 
 HOW_TO = Path(__file__).resolve().parents[3] / "docs" / "how-to"
@@ -25,6 +26,10 @@ def read_files(blocks: list[str], folder: str) -> dict[str, str]:
     """Return the files below a folder that blocks show. The first line of a file names it."""
     named = [(re.match(rf"# ({folder}/\S+)\n", block), block) for block in blocks]
     return {found[1]: block for found, block in named if found}
+
+
+def test_every_tool_whose_files_are_converted_has_a_page() -> None:
+    assert {page.stem for page in PAGES} == {f"from-{tool}" for tool in TOOLS}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
