@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from reconciler.sandbox.jars import (
     locked_jars,
 )
 from reconciler.sandbox.request import Silence
+from reconciler.spec.catalogue import LINES, spell_line
 
 CONTENT = b"classes" * 50_000
 JAR = Jar("org.example:thing:1.0", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
@@ -32,6 +34,13 @@ PATH = "org/example/thing/1.0/thing-1.0.jar"
 
 def test_the_lock_file_pins_every_release_that_the_command_knows() -> None:
     assert known_releases() == RELEASES
+
+
+def test_the_page_of_kafka_versions_lists_them_with_their_lines() -> None:
+    page = Path(__file__).parents[3] / "docs" / "reference" / "kafka-versions.md"
+    rows = re.findall(r"^\| ([\d.]+) \| ([\d.]+) \|", page.read_text(), re.MULTILINE)
+    assert rows == [(release.rpartition(".")[0], release) for release in RELEASES]
+    assert [line for line, _ in rows] == [spell_line(line) for line in LINES]
 
 
 @pytest.mark.parametrize("release", RELEASES)
