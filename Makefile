@@ -1,6 +1,7 @@
 # Every target does its own set-up. It only needs Python 3.11 or newer.
 
-PYTHON ?= python3
+# The Python of the environment. Unset: python3, or else the newest python3.N on the PATH.
+PYTHON ?=
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -31,8 +32,7 @@ help:  ## List the targets.
 
 # On a terminal, show the current line of pip only; elsewhere show all of its output.
 define install
-@echo "setting up $(VENV) with '.[$(1)]' …"
-@$(PYTHON) -m venv $(VENV)
+@python=$$(.ci/find_python.sh $(PYTHON)) && echo "setting up $(VENV) with '.[$(1)]' on $$python …" && $$python -m venv $(VENV)
 @set -o pipefail; \
 	PYTHONUNBUFFERED=1 $(BIN)/pip install --disable-pip-version-check --progress-bar off --editable '.[$(1)]' \
 	| if [ -t 1 ]; then while IFS= read -r line; do printf '\r\033[K%.70s' "$$line"; done; printf '\r\033[K'; else cat; fi
@@ -87,8 +87,8 @@ test-formats: $(FORMATS)/.ready  ## Run the jobs of a fleet on Delta and Iceberg
 
 # These jars have no build for pyspark 4.3, so the tests have an environment of their own.
 $(FORMATS)/.ready: pyproject.toml Makefile tests/fleet/table_formats.py
-	@echo "setting up $(FORMATS) with $(FORMATS_SPARK), Delta and Iceberg …"
-	@$(PYTHON) -m venv $(FORMATS)
+	@python=$$(.ci/find_python.sh $(PYTHON)) && $$python -m venv $(FORMATS) && \
+		echo "setting up $(FORMATS) on $$python with $(FORMATS_SPARK), Delta and Iceberg …"
 	@$(FORMATS)/bin/pip install --quiet --disable-pip-version-check --editable '.[sandbox,fleet,metrics]' \
 		$(FORMATS_SPARK) 'pytest>=9' 'pytest-xdist>=3.8'
 	@$(FORMATS)/bin/python tests/fleet/table_formats.py $(FORMATS)/jars

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +37,93 @@ def test_a_target_installs_what_it_needs_and_shows_it(
 def test_where_developers_have_it_all_nothing_is_installed(tmp_path: Path) -> None:
     (tmp_path / ".ready").touch()
     assert list_extras("demo", tmp_path)[0] == list_extras("demo-fleet", tmp_path)[0] == []
+
+
+def write_python(directory: Path, name: str, version: str, lacks: str = "nothing") -> None:
+    """Write a Python of another version: this one, which says that it is that."""
+    major, minor = version.split(".")
+    path = directory / name
+    path.write_text(
+        f"#!{sys.executable} -IS\nimport sys\nsys.version_info = ({major}, {minor}, 0)\n"
+        f"sys.modules['{lacks}'] = None\nexec(sys.argv[sys.argv.index('-c') + 1])\n"
+    )
+    path.chmod(0o755)
+
+
+def find_python(directory: Path, *named: str) -> subprocess.CompletedProcess[str]:
+    """Ask for a Python where the PATH has this directory and the tools of a shell."""
+    for tool in ("sh", "head"):
+        if not (directory / tool).exists():
+            (directory / tool).symlink_to(shutil.which(tool) or "")
+    return subprocess.run(
+        [str(directory / "sh"), ROOT / ".ci" / "find_python.sh", *named],
+        env={"PATH": str(directory)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("there", "found"),
+    [
+        ({"python3": "3.11", "python3.14": "3.14"}, "python3"),
+        ({"python3": "3.9", "python3.12": "3.12", "python3.11": "3.11"}, "python3.12"),
+        ({"python3.14": "3.14"}, "python3.14"),
+    ],
+)
+def test_python3_is_taken_or_else_the_newest_by_name(
+    there: dict[str, str], found: str, tmp_path: Path
+) -> None:
+    for name, version in there.items():
+        write_python(tmp_path, name, version)
+    done = find_python(tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{tmp_path / found}\n", "")
+
+
+def test_one_that_is_named_is_taken_and_no_other(tmp_path: Path) -> None:
+    write_python(tmp_path, "python3", "3.13")
+    write_python(tmp_path, "python3.11", "3.11")
+    write_python(tmp_path, "python3.9", "3.9")
+    assert find_python(tmp_path, "python3.11").stdout == f"{tmp_path / 'python3.11'}\n"
+    done = find_python(tmp_path, "python3.9")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"  {tmp_path / 'python3.9'} is 3.9\n" in done.stderr
+    assert "  python3.12: there is no such program\n" in find_python(tmp_path, "python3.12").stderr
+
+
+def test_what_is_wrong_with_each_python_is_said(tmp_path: Path) -> None:
+    """A shim of pyenv runs nothing, and Debian has venv in a package of its own."""
+    write_python(tmp_path, "python3", "3.9")
+    write_python(tmp_path, "python3.12", "3.12", lacks="ensurepip")
+    (tmp_path / "python3.13").write_text("#!/bin/sh\necho 'pyenv: not found' >&2\nexit 127\n")
+    (tmp_path / "python3.13").chmod(0o755)
+    done = find_python(tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[:5] == [
+        "error: this needs Python 3.11 or newer, with venv. Nothing was downloaded or installed.",
+        "What was found:",
+        f"  {tmp_path / 'python3'} is 3.9",
+        f"  {tmp_path / 'python3.13'} does not run: pyenv: not found",
+        f"  {tmp_path / 'python3.12'} is 3.12 without venv; on Debian and Ubuntu, install "
+        "python3.12-venv",
+    ]
+    assert "make PYTHON=/path/to/python3.11" in done.stderr
+
+
+def test_a_target_stops_before_it_installs_where_there_is_no_python(tmp_path: Path) -> None:
+    write_python(tmp_path, "python3.9", "3.9")
+    done = subprocess.run(
+        ["make", "demo", f"VENV={tmp_path / 'venv'}", f"PYTHON={tmp_path / 'python3.9'}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: this needs Python 3.11 or newer")
+    assert not (tmp_path / "venv").exists()
 
 
 @pytest.fixture
