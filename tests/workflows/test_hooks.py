@@ -36,6 +36,11 @@ def test_zizmor_finds_nothing(find_tool: Callable[[str], str]) -> None:
     assert "No findings to report" in done.stdout
 
 
+def test_hadolint_finds_nothing(find_tool: Callable[[str], str]) -> None:
+    done = run(find_tool("hadolint"), ".ci/Dockerfile")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
 @pytest.fixture
 def estate(tmp_path: Path) -> Path:
     """A repository that has nothing but specs."""
