@@ -30,6 +30,7 @@ LONGEST = (
     "contract/test_second_look.py",
     "contract/test_sandbox.py",
     "contract/test_sandbox_cli.py",
+    "e2e/test_tutorial.py",
     # These two share six brokers with the next one, whose topics placement would count.
     "contract/test_laws.py",
     "contract/test_placement.py",

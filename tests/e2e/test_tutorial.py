@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tutorial import PAGES, compare, cut_as, open_shell, play_page
+
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
 
 pytestmark = pytest.mark.cluster
 
@@ -42,7 +46,13 @@ $ exit 7
 """
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def mark(page: Path) -> ParameterSet:
+    """Leave the page with two clusters and seven applies to `make test-slow`."""
+    marks = [pytest.mark.slow] if page.stem == "4-one-year" else []
+    return pytest.param(page, id=page.stem, marks=marks)
+
+
+@pytest.mark.parametrize("page", [mark(page) for page in PAGES])
 def test_every_block_of_the_page_shows_what_is_printed(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     with open_shell() as shell:

@@ -35,17 +35,20 @@ HOME = "/home/ana"
 CUT = "…"
 
 VARYING: Mapping[str, str] = {
-    "cluster id": r"(?<= · )[\w-]{22}(?= · )|(?<=cluster id {9})[\w-]{22}",
+    "cluster id": r"(?<![\w-])[\w-]{22}(?= · \d+ brokers)|(?<=cluster id {9})[\w-]{22}",
     "port": r"(?<=127\.0\.0\.1:)\d+",
     "run": r"(?<=sandbox/runs/)\d{8}T\d{6}-\w+",
-    "commit": r"(?<=commit )[0-9a-f]{10}|(?<=\()[0-9a-f]{10}(?=\))",
+    "commit": r"(?<=commit )[0-9a-f]{10}|(?<=since main \()[0-9a-f]{10}",
+    "full commit": r"(?<=commit {6})[0-9a-f]{40}|(?<=git revert )[0-9a-f]{40}",
+    "plan": r"(?<=plan )[0-9a-f]{12}",
     "fingerprint": r"(?<=fingerprint )[0-9a-f]{64}",
 }
 """Names that differ from run to run. What is equal on a page must be equal in a run."""
 
 MEASURED: Mapping[str, str] = {
     "seconds": r"(?<=ready in )\d+\.\d(?= s)|(?<=about )\d+(?= s at )",
-    "size": r"\d+\.\d MiB\b(?!/s)",
+    "time": r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
+    "size": r"\d+\.\d [KM]iB\b(?!/s)",
     "disk": r" +(disks|\d+ % of \d+\.\d [MGT]iB)(?=  )",
 }
 """Figures that differ from run to run. A pattern matches one figure, and never a line."""
@@ -106,6 +109,7 @@ def _make_environment(home: Path) -> dict[str, str]:
         **{name: os.environ[name] for name in kept if name in os.environ},
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(home),
+        "LOGNAME": "ana",
         "TMPDIR": str(home),
         "TZ": "UTC",
         **{f"GIT_{role}_{key}": person[key] for role in ("AUTHOR", "COMMITTER") for key in person},
@@ -202,7 +206,7 @@ def cut_as(shown: str, printed: str) -> str:
 def mask(text: str) -> str:
     """Put a name in the place of each value that differs from run to run."""
     for name, pattern in (VARYING | MEASURED).items():
-        text = re.sub(pattern, f"<{name}>", text)
+        text = re.sub(pattern, f"<{name}>", text, flags=re.MULTILINE)
     return text
 
 
