@@ -6,7 +6,9 @@ python schemas/generate.py --check    exits 1 and names the files that are out o
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from commands_page import render_commands
@@ -37,16 +39,33 @@ def render_rules() -> str:
 
     An anchor has the id of its rule: GitHub and the site take such links.
     """
-    lines = ["# Rules", "", "Every finding ends with the id of its rule. Generated from the code."]
+    sections = find_sections()
+    lines = [
+        "# Rules",
+        "",
+        "Every finding ends with the id of its rule. *What to do* leads to a real message, its",
+        "cause and the fix. Generated from the code.",
+    ]
     for stage, rules in STAGES.items():
         lines += ["", f"## {stage.capitalize()}", "", "| rule | requires |", "|---|---|"]
-        lines += [_row(rule) for rule in rules]
+        lines += [_row(rule, sections.get(rule.id)) for rule in rules]
     return "\n".join(lines) + "\n"
 
 
-def _row(rule: Rule) -> str:
+def find_sections() -> Mapping[str, str]:
+    """Find the rules that are headings of the pages on troubleshooting. Returns: page by rule."""
+    pages = sorted((ROOT / "docs" / "how-to").glob("troubleshoot-*.md"))
+    return {
+        title: page.name
+        for page in pages
+        for title in re.findall(r"^### ([a-z-]+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+
+
+def _row(rule: Rule, page: str | None) -> str:
     says = rule.says.replace("|", "\\|")
-    return f'| <a id="{rule.id}"></a>`{rule.id}` | {says} |'
+    way_out = f" [What to do](../how-to/{page}#{rule.id})" if page else ""
+    return f'| <a id="{rule.id}"></a>`{rule.id}` | {says}{way_out} |'
 
 
 def render_tables() -> str:

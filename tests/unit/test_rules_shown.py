@@ -28,7 +28,6 @@ NEED_BROKERS = {
     "connect-tls-validity",
     "lock-held",
     "lock-lost",
-    "plan-commit",
     "plan-unexpected",
 }
 NEED_SPARK = {
