@@ -13,6 +13,7 @@ ERASE_BELOW = "\x1b[J"
 
 _CODES = {"green": 32, "yellow": 33, "red": 31, "cyan": 36, "bold": 1, "dim": 2}
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_LINK = "\x1b]8;;{}\x1b\\"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,11 @@ class Paint:
     def __call__(self, colour: str, text: str) -> str:
         """Paint `text`, one of green, yellow, red, cyan, bold, dim."""
         return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if self.wanted and text else text
+
+
+def link(text: str, address: str) -> str:
+    """Make a text a link (OSC 8), for a terminal that shows links. It is as wide as before."""
+    return f"{_LINK.format(address)}{text}{_LINK.format('')}"
 
 
 def move_up(lines: int) -> str:

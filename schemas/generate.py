@@ -44,7 +44,8 @@ def render_rules() -> str:
         "# Rules",
         "",
         "Every finding ends with the id of its rule. *What to do* leads to a real message, its",
-        "cause and the fix. Generated from the code.",
+        "cause and the fix. In a terminal that shows links, such an id is a link to this page.",
+        "Generated from the code.",
     ]
     for stage, rules in STAGES.items():
         lines += ["", f"## {stage.capitalize()}", "", "| rule | requires |", "|---|---|"]

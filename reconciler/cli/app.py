@@ -22,6 +22,7 @@ from reconciler.cli.terminal import (
     guard,
     guarding_output,
     print_error,
+    print_rules_page,
     show_cursor,
 )
 from reconciler.errors import ReconcilerError, UsageError, keep_interrupts
@@ -107,7 +108,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     with guarding_output():
-        return _run(arguments)
+        code = _run(arguments)
+        if code == ReconcilerError.exit_code:
+            print_rules_page()
+        return code
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -18,18 +19,41 @@ from typing import Any, TextIO, cast
 import click
 
 from reconciler.errors import escape_commands
-from reconciler.styling import ERASE_LINE, SHOW_CURSOR, Paint, fold_lines
+from reconciler.rulebook import RULES, spell_page
+from reconciler.styling import ERASE_LINE, SHOW_CURSOR, Paint, fold_lines, link
+
+RULES_PAGE = "reference/rules"
+_RULE = re.compile(r"(?<=\[)[a-z]+(?:-[a-z]+)+(?=\])")
+
+# What a terminal that shows links sets, by the list that other tools use. One that does not know
+# them should leave the codes out, but some print them.
+_LINKING = ("DOMTERM", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "WEZTERM_PANE", "WT_SESSION")
+_LINKING_PROGRAMS = ("Hyper", "WezTerm", "ghostty", "iTerm.app", "vscode", "zed")
+_LINKING_TERMS = ("alacritty", "foot", "xterm-ghostty", "xterm-kitty")
+_LINKING_VTE = 5000
 
 
 class GuardedStream:
-    """A stream on which no text is a command for the runner of a CI. `inner` takes any text."""
+    """A stream on which no text is a command for the runner of a CI. `inner` takes any text.
+
+    On a terminal that shows links, the id of a rule is one. `unlinked`: another terminal got an id.
+    """
 
     def __init__(self, inner: TextIO) -> None:
         self.inner = inner
+        self.unlinked = False
 
     def write(self, text: str) -> int:
         """Write a text, without what a runner would obey."""
-        return self.inner.write(escape_commands(text, keep_controls=can_redraw(self.inner)))
+        on_screen = can_redraw(self.inner)
+        text = escape_commands(text, keep_controls=on_screen)
+        if on_screen:
+            linked = _RULE.sub(_link_rule, text)
+            if wants_links(self.inner):
+                text = linked
+            elif linked != text:
+                self.unlinked = True
+        return self.inner.write(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write texts in the same way."""
@@ -37,6 +61,10 @@ class GuardedStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
+
+
+def _link_rule(found: re.Match[str]) -> str:
+    return link(found[0], spell_page(RULES_PAGE, found[0])) if found[0] in RULES else found[0]
 
 
 def guard(stream: TextIO) -> TextIO:
@@ -68,6 +96,25 @@ def wants_colour(stream: TextIO) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     return can_redraw(stream)
+
+
+def wants_links(stream: TextIO) -> bool:
+    """Return whether `stream` is a terminal with colours that shows links.
+
+    FORCE_HYPERLINK decides it, 0 for no, if it is set.
+    """
+    if not (can_redraw(stream) and wants_colour(stream)):
+        return False
+    known = os.environ
+    if forced := known.get("FORCE_HYPERLINK"):
+        return forced != "0"
+    vte = known.get("VTE_VERSION", "")
+    return (
+        any(name in known for name in _LINKING)
+        or known.get("TERM_PROGRAM") in _LINKING_PROGRAMS
+        or known.get("TERM") in _LINKING_TERMS
+        or (vte.isdecimal() and int(vte) >= _LINKING_VTE)
+    )
 
 
 def can_redraw(stream: TextIO) -> bool:
@@ -206,3 +253,11 @@ def print_error(message: str, label: str = "") -> None:
 def print_note(message: str) -> None:
     """Print a note on stderr, apart from the output."""
     click.echo(fold_to_screen(message, sys.stderr), err=True, color=wants_colour(sys.stderr))
+
+
+def print_rules_page() -> None:
+    """Say where rules are explained, if a terminal has just shown the id of one without a link."""
+    shown = [stream for stream in (sys.stdout, sys.stderr) if isinstance(stream, GuardedStream)]
+    if can_redraw(sys.stderr) and any(stream.unlinked for stream in shown):
+        said = f"What the ids in brackets mean: {spell_page(RULES_PAGE)}"
+        print_note(choose_paint(sys.stderr)("dim", said))

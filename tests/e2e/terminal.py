@@ -19,6 +19,9 @@ from typing import Self
 PATIENCE_S = 180
 """How long a test waits before it gives up; nothing depends on how long it took."""
 
+PLAIN = {"TERM": "xterm-256color", "FORCE_HYPERLINK": "0"}
+"""Whatever terminal the tests run in, what they look for is not cut by links."""
+
 HIDDEN, SHOWN = b"\x1b[?25l", b"\x1b[?25h"
 
 
@@ -42,7 +45,7 @@ class Terminal:
         name, _, value = self._mark.decode().partition("=")
         self._shell = subprocess.Popen(
             ["/bin/sh", "-c", 'trap : INT; "$@"; exec cat', "sh", *command],
-            env={**os.environ, **environment, "TERM": "xterm-256color", name: value},
+            env={**os.environ, **PLAIN, **environment, name: value},
             cwd=directory,
             pass_fds=[slave],
             preexec_fn=lambda: os.login_tty(slave),  # noqa: PLW1509 - nothing runs in between
