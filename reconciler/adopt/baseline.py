@@ -15,7 +15,7 @@ from reconciler.spec.configs import choose_catalogue
 
 _HEAD = """\
 # What broke the policy before its limits were introduced. Written by reconciler validate
-# --write-baseline, which keeps each reason: write there why it may stay so, and until when.
+# --write-baseline, which keeps each reason: write there why it may stay, and until when.
 """
 
 

@@ -99,7 +99,7 @@ class Expression:
         try:
             self._compiled = _environment(subject).compile(text.encode().decode())
         except UnicodeEncodeError as error:
-            raise ExpressionError("it holds half a character") from error
+            raise ExpressionError("it contains half of a character") from error
         except RuntimeError as error:
             raise _refuse_text(str(error), subject) from error
         kind = self._compiled.return_type().name()

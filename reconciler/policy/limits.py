@@ -27,11 +27,11 @@ _ALREADY = {
 does not help them."""
 _Broken = tuple[Finding, str, str, Bounds | None]
 """A finding, the limit of its rule, and the value and the range that it is about."""
-_WORDS = {"owner": "the team that answers for it", "description": "what a record of it says"}
+_WORDS = {"owner": "the team that is responsible for it", "description": "what a record contains"}
 
 
 def check_limits(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Breach]:
-    """Yield every breach of a rule from which `exempt` does not spare the topic.
+    """Yield every broken limit of the topic, but for rules that it is exempt from.
 
     Rules on names and owners say who may write what, so a topic to be deleted must follow them. It
     has no values to limit.
@@ -48,7 +48,7 @@ def check_limits(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Brea
 
 
 def _check_identity(spec: TopicSpec, policy: Policy) -> Iterator[_Broken]:
-    """Check name, owner, description and labels: what a spec has even without the topic."""
+    """Check name, owner, description and labels, which a topic to be deleted has as well."""
     wanted = policy.name
     if wanted is not None and not wanted.matches(spec.name):
         means = wanted.means or f"what the pattern {wanted.pattern} asks for"
@@ -101,12 +101,12 @@ def _check_written(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[_B
             continue
         denied = _find_match(key, policy.deny or ())
         if denied is not None:
-            what = f"{key} is not for topics to set on {cluster}: the policy denies {denied}"
-            way_out = "take it out of the topic"
+            what = f"topics may not set {key} on {cluster}: the policy denies {denied}"
+            way_out = "remove it from the topic"
             yield Finding("policy-config", what, way_out, where), key, spec.config[key], None
         elif policy.allow is not None and not _matches(key, policy.allow):
             what = f"{key} is not among the configs that topics may set on {cluster}"
-            way_out = f"take it out of the topic; allowed are {', '.join(policy.allow)}"
+            way_out = f"remove it from the topic; allowed are {', '.join(policy.allow)}"
             yield Finding("policy-config", what, way_out, where), key, spec.config[key], None
     for key in policy.require or ():
         if key not in spec.config:

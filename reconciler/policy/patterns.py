@@ -63,7 +63,7 @@ def compile_pattern(pattern: str) -> Any:
     try:
         return re2.compile(pattern.encode(), options)
     except UnicodeEncodeError as error:
-        raise PatternError("it holds half a character") from error
+        raise PatternError("it contains half of a character") from error
     except re2.error as error:
         reason = error.args[0].decode("utf-8", "replace")
         raise PatternError(reason, _name_syntax(reason)) from error

@@ -121,7 +121,7 @@ def _ask(
                 continue
             whom = f" for '{spec.name}'" if subject is Subject.SPEC else ""
             what = f"the rule {rule.name} gives no answer{whom}: {error.what}"
-            way_out = f"fix the rule at {rule.where}; when: keeps it from topics it is not for"
+            way_out = f"fix the rule at {rule.where}; when: limits it to the topics that it is for"
             finding = Finding("policy-rule-open", what, way_out, spec.location, rule.severity)
             yield Breach(finding, None)
 

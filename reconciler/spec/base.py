@@ -53,11 +53,11 @@ def hold_guards(base: Base, now: ClusterEntry) -> tuple[ClusterEntry, tuple[Find
     then = base.entries.get(now.name)
     if then is None:
         return now, ()
-    way_out = "it holds once this is merged; review it before everything else"
+    way_out = "the new value applies once this is merged; review it first"
     if then.guards.from_base:
         way_out = (
             f"this plan uses the guard of {base.short}, because of guards: {{from: base}} there; "
-            "merge the new guard first, then what needs it"
+            "merge the new guard first, then the changes that need it"
         )
     held, findings = now, []
     for path, how, restore in list_loosened(then, now):

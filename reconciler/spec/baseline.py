@@ -150,12 +150,12 @@ def check_baseline(
         what = f"entries for {rule} are no longer needed: {_name_all(entries)}"
         yield _warn("policy-baseline-stale", what, f"run {_WRITE}, which removes them", entries)
     for rule, entries in better.items():
-        what = f"entries for {rule} exempt more than is asked for now: {_name_all(entries)}"
+        what = f"entries for {rule} exempt more than the specs ask for now: {_name_all(entries)}"
         yield _warn("policy-baseline-stale", what, f"run {_WRITE}, which corrects them", entries)
     if unexplained := [entry for entry in exemptions if not entry.reason.strip()]:
         named = {_name(entry.broken) for entry in unexplained}
         what = f"{count(len(named), 'exemption')} without a reason: {name_some(named)}"
-        way_out = "write under reason why it may stay so, and until when"
+        way_out = "write under reason why it may stay, and until when"
         yield _warn("policy-baseline-reason", what, way_out, unexplained)
 
 

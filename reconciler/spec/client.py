@@ -134,7 +134,7 @@ _JAVA = MappingProxyType(
 
 def read_client(value: YamlValue) -> Mapping[str, str]:
     """Read client properties, references unresolved. Errors: FieldError, with every finding."""
-    way_out = "write properties below it, one a line: bootstrap.servers: host:9092"
+    way_out = "write properties below it, one per line: bootstrap.servers: host:9092"
     written = read_map(value, "client", "a map", way_out)
     findings = [
         finding for key, item in written.entries() for finding in _check_property(key, item)
@@ -149,7 +149,7 @@ def read_client(value: YamlValue) -> Mapping[str, str]:
 def _check_property(key: YamlText, value: YamlValue) -> list[Finding]:
     """Check one property. No finding ever shows the value of a secret."""
     if key in RUNS:
-        what = f"{key} would load or run something, which a file of the estate must not"
+        what = f"{key} loads a library or runs a command, and a file of the estate must not do that"
         return [Finding("client-property-runs", what, RUNS[key], key.where)]
     if key not in PROPERTIES:
         return [_refuse_unknown(key)]
@@ -171,7 +171,7 @@ def _check_property(key: YamlText, value: YamlValue) -> list[Finding]:
         what = f"the reference in {key} is malformed"
         return [Finding("secret-reference", what, error.way_out, value.where)]
     if key in SECRET_PROPERTIES and any(isinstance(part, str) for part in parts):
-        what = f"{key} is written out (not shown here)"
+        what = f"{key} is a literal value (not shown here)"
         way_out = (
             "keep it in an environment variable or a file, write ${env:NAME} or "
             "${file:/absolute/path}, and change it: others may have read it here"
@@ -196,7 +196,7 @@ def _check_debug(key: YamlText, value: YamlText) -> Iterator[Finding]:
     contexts = {part.strip() for part in value.lower().split(",")}
     if key == "debug" and contexts & {"all", "conf"}:
         what = f"{key}: {value} prints client properties as they are, to standard error"
-        way_out = "name what you look for, such as broker,security,protocol"
+        way_out = "name the contexts that you need, such as broker,security,protocol"
         yield Finding("secret-misplaced", what, way_out, value.where)
 
 

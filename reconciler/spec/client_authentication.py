@@ -1,7 +1,7 @@
-"""Client properties that authenticate: whether they fit together, and who can follow them.
+"""Client properties that authenticate: whether they fit together, and which client supports them.
 
-kafka-python makes the requests that librdkafka lacks. It knows fewer ways to authenticate, and what
-it does not know is said before anything connects.
+kafka-python makes the requests that librdkafka lacks. It knows fewer ways to authenticate, and
+settings that it does not know are reported before anything connects.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SERVERS = ("bootstrap.servers", "metadata.broker.list")
 _REGION = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?(?::|$)")
 
 _WITHOUT_LOCK = (
-    "pass --no-lock to apply if a CI concurrency group or the like keeps other applies away"
+    "pass --no-lock to apply if a CI concurrency group or the like prevents other applies"
 )
 _INSTEAD = f"use sasl.oauthbearer.client.secret, or {_WITHOUT_LOCK}"
 _INSTEAD_OF_STS = f"write sasl.mechanism: {MSK_IAM} for Amazon MSK; otherwise {_WITHOUT_LOCK}"
@@ -52,7 +52,7 @@ def find_region(servers: str) -> str:
 
 
 def check_authentication(written: YamlMap) -> list[Finding]:
-    """Return what does not fit together, in properties that are right one by one."""
+    """Return what does not fit together, among properties that are each valid."""
     client = {str(key): str(value) for key, value in written.items()}
     if read_mechanism(client.get) == MSK_IAM:
         return list(_check_msk_iam(client, written))
@@ -80,7 +80,7 @@ def _check_msk_iam(client: Mapping[str, str], written: YamlMap) -> Iterator[Find
     servers = next((client[name] for name in _SERVERS if name in client), "")
     if servers and "aws.region" not in client and not find_region(servers):
         what = f"{MSK_IAM} needs the AWS region of the cluster, and its addresses name none"
-        yield Finding(RULE, what, "write aws.region: eu-west-1, or whichever it is", mechanism)
+        yield Finding(RULE, what, "write the region, such as aws.region: eu-west-1", mechanism)
 
 
 def _check_tokens(client: Mapping[str, str], written: YamlMap) -> Iterator[Finding]:
@@ -107,7 +107,8 @@ def _check_tokens(client: Mapping[str, str], written: YamlMap) -> Iterator[Findi
 
 
 def find_unfollowed(get: Callable[[str, str], str]) -> tuple[str, str, str] | None:
-    """Find what kafka-python cannot follow: the property, what is wrong with it, and the way out.
+    """Find settings that kafka-python does not support: the property, what is wrong, and the way
+    out.
 
     `get` returns a property, or its second argument if it is not written.
     """
@@ -135,7 +136,7 @@ def find_unfollowed(get: Callable[[str, str], str]) -> tuple[str, str, str] | No
 def note_unfollowed(
     cluster: str, client: Mapping[str, str], locate: Callable[[str], Location]
 ) -> tuple[Finding, ...]:
-    """Warn, before anything connects, of what kafka-python cannot follow."""
+    """Warn, before anything connects, of settings that kafka-python does not support."""
     found = find_unfollowed(client.get)
     # Without a mechanism librdkafka takes GSSAPI, which nobody has asked for then.
     if found is None or not (found[0] in client or "sasl.mechanisms" in client):

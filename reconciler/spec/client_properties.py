@@ -66,7 +66,8 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One of a few words, in any case. `also`: words that the client takes, and nobody is told."""
+    """One of a few words, in any case. `also`: words that the client accepts and messages do not
+    list."""
 
     words: tuple[str, ...]
     also: tuple[str, ...] = ()
@@ -280,7 +281,7 @@ def check_value(key: YamlText, value: YamlText) -> list[Finding]:
     way_out = PROPERTIES[key].correct(key, value)
     if not way_out:
         return []
-    what = f"{key} is {describe_yaml(value)}, which the client does not take"
+    what = f"{key} is {describe_yaml(value)}, which the client does not accept"
     return [Finding("client-property-value", what, way_out, value.where)]
 
 

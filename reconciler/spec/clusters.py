@@ -54,7 +54,7 @@ def _check_range(
         what = f"max {most.shown} is below min {least.shown}"
     else:
         what = f"min {least.shown} exceeds max {most.shown}"
-    what = f"{key}: {what} of the estate's policy, so that nothing is allowed"
+    what = f"{key}: {what} of the estate's policy, so no value is allowed"
     way_out = f"write {'min' if own.least is None else 'max'} here as well, or correct one"
     yield Finding("policy-range", what, way_out, written[key].where)
 

@@ -27,15 +27,22 @@ DOCS: Mapping[str, tuple[Dimension, str]] = MappingProxyType(
     {
         "cleanup.policy": (
             _D.CHOICES,
-            "delete: old segments go; compact: the newest record of each key stays; both, or none.",
+            "delete: old segments are deleted; compact: the newest record of each key stays; "
+            "both, or none.",
         ),
-        "compression.gzip.level": (_D.LEVEL, "How hard gzip tries; -1 is gzip's own default."),
-        "compression.lz4.level": (_D.LEVEL, "How hard lz4 tries."),
+        "compression.gzip.level": (
+            _D.LEVEL,
+            "The compression level of gzip; -1 is gzip's own default.",
+        ),
+        "compression.lz4.level": (_D.LEVEL, "The compression level of lz4."),
         "compression.type": (
             _D.CHOICE,
             "How brokers store records; producer keeps what the producer chose.",
         ),
-        "compression.zstd.level": (_D.LEVEL, "How hard zstd tries; below 0 is faster and larger."),
+        "compression.zstd.level": (
+            _D.LEVEL,
+            "The compression level of zstd; below 0 is faster and larger.",
+        ),
         "delete.retention.ms": (
             _D.DURATION,
             "How long tombstones of a compacted topic stay for readers to see.",
@@ -48,8 +55,8 @@ DOCS: Mapping[str, tuple[Dimension, str]] = MappingProxyType(
             _D.DURATION,
             "How long a deleted segment's files stay on disk.",
         ),
-        "flush.messages": (_D.COUNT, "Force records to disk after this many; best left alone."),
-        "flush.ms": (_D.DURATION, "Force records to disk after this long; best left alone."),
+        "flush.messages": (_D.COUNT, "Force records to disk after this many; usually left unset."),
+        "flush.ms": (_D.DURATION, "Force records to disk after this long; usually left unset."),
         "follower.replication.throttled.replicas": (
             _D.REPLICAS,
             "Replicas whose fetching is throttled while partitions move.",
@@ -69,7 +76,7 @@ DOCS: Mapping[str, tuple[Dimension, str]] = MappingProxyType(
         ),
         "max.compaction.lag.ms": (
             _D.DURATION,
-            "The longest that a record may wait for compaction.",
+            "The maximum time that a record may wait for compaction.",
         ),
         "max.decompressed.message.bytes": (
             _D.SIZE,
@@ -103,7 +110,7 @@ DOCS: Mapping[str, tuple[Dimension, str]] = MappingProxyType(
         ),
         "min.compaction.lag.ms": (
             _D.DURATION,
-            "The shortest time for which a record stays uncompacted.",
+            "The minimum time that a record stays uncompacted.",
         ),
         "min.insync.replicas": (
             _D.COUNT,
@@ -133,7 +140,7 @@ DOCS: Mapping[str, tuple[Dimension, str]] = MappingProxyType(
         ),
         "retention.ms": (
             _D.DURATION,
-            "How long records are kept under cleanup.policy delete; -1: for ever.",
+            "How long records are kept under cleanup.policy delete; -1: no limit.",
         ),
         "segment.bytes": (_D.SIZE, "The size at which a new segment file begins."),
         "segment.index.bytes": (_D.SIZE, "The largest index of a segment."),
@@ -144,7 +151,7 @@ DOCS: Mapping[str, tuple[Dimension, str]] = MappingProxyType(
         "segment.ms": (_D.DURATION, "The age at which a new segment file begins."),
         "unclean.leader.election.enable": (
             _D.FLAG,
-            "Whether a replica that is behind may lead, at the price of records.",
+            "Whether a replica that is not in sync may lead, which can lose records.",
         ),
     }
 )

@@ -187,7 +187,7 @@ class Catalogue:
             what = f"{key} is not managed: it {_UNMANAGED[key]}"
             return [Finding("config-not-managed", what, "remove it from the spec", where)]
         if _is_internal(key):  # also if this version does not know it
-            what = f"{key} is internal to Kafka's own tests: brokers take it and never show it"
+            what = f"{key} is internal to Kafka's own tests: brokers accept it and never show it"
             return [Finding("config-internal", what, "remove it from the spec", where)]
         if key not in self.keys and not self.offers(key):
             what, way_out = self._explain_unknown(key)
@@ -280,12 +280,15 @@ class Catalogue:
         if self.offers(key):
             return "no spec names it there", "to manage it, write a value, or null to remove it"
         if self.offered is not None:
-            return "it cannot be set there", "if it can, name it in known_configs with the others"
+            return (
+                "it cannot be set there",
+                "if it can, list it in known_configs with all the others",
+            )
         why, known_to = f"Kafka {self.version} has no such topic config", lines_that_know(key)
         if known_to:
             line = spell_line(known_to[0] if known_to[0] > self.line else known_to[-1])
             return why, f'write kafka_version: "{line}" if the cluster runs that'
-        return why, "name it in known_configs, with all others of its service, to manage it"
+        return why, "to manage it, list it in known_configs with all other configs of the service"
 
     def _explain_unknown(self, key: str) -> tuple[str, str]:
         known_to = lines_that_know(key)
@@ -313,7 +316,7 @@ class Catalogue:
         meant += get_close_matches(plain, sorted(known), n=1, cutoff=0.7)
         if meant:
             return what, f"did you mean {meant[0]}?"
-        return what, "remove it from the spec, or name it in known_configs if the service has it"
+        return what, "remove it from the spec, or list it in known_configs if the service has it"
 
 
 def _is_internal(key: str) -> bool:
@@ -364,13 +367,13 @@ def _read_text(key: ConfigKey, value: object) -> str:
 def _read_items(key: ConfigKey, items: Iterable[object]) -> str:
     if key.type is not ConfigType.LIST:
         raise RefusedValueError(
-            "config-type", f"{key.name} takes one value, not a list", "write one"
+            "config-type", f"{key.name} needs one value, not a list", "write one"
         )
     texts = [_read_scalar(key, item) for item in items]
     for text in texts:
         if "," in text or not text:
-            what = f"{key.name} has an item {quote(text)} that is not one item"
-            raise RefusedValueError("config-type", what, "write each item by itself")
+            what = f"{key.name} has an item {quote(text)} that is empty or contains a comma"
+            raise RefusedValueError("config-type", what, "write each item separately")
     return ",".join(texts)
 
 
@@ -385,5 +388,5 @@ def _read_scalar(key: ConfigKey, value: object) -> str:
             return str(value)
         case _:
             shape = "a map" if isinstance(value, dict) else "a list"
-            what = f"{key.name} takes a plain value, not {shape}"
+            what = f"{key.name} needs a plain value, not {shape}"
             raise RefusedValueError("config-type", what, "write one value")

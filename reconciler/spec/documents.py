@@ -129,7 +129,7 @@ def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents
             way_out = f"move it to {show_path(root, 'clusters.yaml')}"
         else:
             what = "this is a second clusters.yaml"
-            way_out = f"move what it says into {show_path(root, chosen)}"
+            way_out = f"move its content into {show_path(root, chosen)}"
         findings.append(Finding("clusters-file", what, way_out, Location(show_path(root, path), 1)))
     # Without a file there are no settings; those of a file elsewhere are unknown.
     clusters = ClustersFile(show_path(root, chosen or "clusters.yaml"), readable=not named)
@@ -148,7 +148,7 @@ def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents
             what = (
                 f"{path.rpartition('/')[2]} is not at the top of the estate, or spelled otherwise"
             )
-            way_out = f"move what it says into {show_path(root, BASELINE_FILE)}"
+            way_out = f"move its content into {show_path(root, BASELINE_FILE)}"
             where = Location(show_path(root, path), 1)
             findings.append(Finding("policy-baseline-form", what, way_out, where))
         elif isinstance(content, bytes) and path not in named:
@@ -192,7 +192,10 @@ def _read_clusters(content: bytes | Finding, file: str) -> tuple[ClustersFile, l
         what, way_out = "clusters.yaml is empty", "write version: 1, or remove the file"
         findings.append(Finding("key-missing", what, way_out, Location(file, 1)))
     for extra in loaded.documents[1:]:
-        what, way_out = "clusters.yaml holds more than one document", "put everything into one"
+        what, way_out = (
+            "clusters.yaml holds more than one document",
+            "put all keys into one document",
+        )
         findings.append(Finding("clusters-file", what, way_out, extra.where))
     first = loaded.documents[0] if loaded.documents else YamlMap()
     if not isinstance(first, YamlMap):

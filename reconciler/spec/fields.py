@@ -361,7 +361,7 @@ def read_settings(value: YamlValue) -> WrittenConfig:
         raw: str | tuple[str, ...] | None = None
         if isinstance(item, YamlMap):
             inner = next(iter(item), "…")
-            what = f"{quote(key)} is a map, and no config takes one"
+            what = f"{quote(key)} is a map, and no config value is a map"
             way_out = f"write dotted keys, each on a line: {show(key)}.{show(inner)}: …"
             findings.append(Finding("value-form", what, way_out, item.where))
         elif isinstance(item, YamlList):

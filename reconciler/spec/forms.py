@@ -107,7 +107,7 @@ class RuleForm:
     message: YamlText = key(
         TEXT,
         "Message that is shown if the check is false.",
-        asks="and what people are to do about it",
+        asks="and what to do about it",
     )
     when: YamlText | None = key(
         policy_keys.EXPRESSION,
@@ -182,12 +182,14 @@ class ExemptionForm:
         TEXT, "Which limit of the rule: a config, a count of per_owner, or the name in rules."
     )
     value: YamlText | None = key(
-        policy_keys.KNOWN_VALUE, "Value at that time. One that is worse is not exempt."
+        policy_keys.KNOWN_VALUE, "Value at that time. A worse value is not exempt."
     )
     clusters: tuple[YamlText, ...] | None = key(
         keys.CLUSTER_NAMES, "Clusters on which it is exempt. Default: every cluster."
     )
-    reason: YamlText | None = key(policy_keys.REASON, "Why this may stay, written by a person.")
+    reason: YamlText | None = key(
+        policy_keys.REASON, "Reason why this may stay, written by a person."
+    )
 
 
 def make_policy(read: PolicyForm) -> Policy:
@@ -258,12 +260,13 @@ class Layer:
     )
     labels: Mapping[str, str | None] = key(
         LABELS,
-        "Texts of your own for rules, quotas and filters. Kafka does not get them.",
+        "Your own keys and values for rules, quotas and filters. Kafka does not get them.",
         default={},
     )
     idle_after: int | None = key(
         or_null(keys.DURATION_MS),
-        "A topic that nobody reads or writes for this long is reported. Nothing is deleted by it.",
+        "A topic that nobody reads or writes for this long is reported. Nothing is deleted "
+        "automatically.",
     )
 
 
@@ -283,7 +286,8 @@ class Override(Layer):
     )
     expires: str | None = key(
         or_null(keys.DATE),
-        "Date in UTC from which the topic is reported as expired. Nothing is deleted by it.",
+        "Date in UTC from which the topic is reported as expired. Nothing is deleted "
+        "automatically.",
     )
 
 
@@ -327,7 +331,7 @@ class GuardsForm:
     )
     from_base: bool = key(
         keys.GUARDS_FROM,
-        "base: a plan of a request uses a guard of the base where the request loosens it.",
+        "base: if a request loosens a guard, its plan still uses the guard of the base.",
         default=False,
         name="from",
     )
@@ -349,24 +353,24 @@ class AtOnceForm:
 
 @form
 class BalanceForm:
-    """What a rebalance of a cluster aims at."""
+    """The target of a rebalance of a cluster."""
 
     by: tuple[LoadKind, ...] = key(
         keys.LOAD_KINDS,
-        "The loads that every broker is to have its share of: count, disk, write, read.",
+        "The loads that a rebalance evens out over the brokers: count, disk, write, read.",
         default=(LoadKind.COUNT,),
     )
-    within: int = key(keys.SHARE, "How far from its share a broker may be.", default=10)
+    within: int = key(keys.SHARE, "Maximum distance of a broker from its share.", default=10)
 
 
 @form
 class RebalanceForm:
-    """A rebalance that somebody asks for."""
+    """A rebalance that a plan of moves makes."""
 
     until: str = key(
         keys.DATE,
-        "Date in UTC from which this asks for nothing, so that a forgotten line moves nothing.",
-        asks="2027-03-31, the date from which it asks for nothing",
+        "Date in UTC from which the key has no effect, so that a forgotten line moves nothing.",
+        asks="2027-03-31, the date from which it has no effect",
     )
     by: tuple[LoadKind, ...] | None = key(
         keys.LOAD_KINDS, "As in balance. Default: what balance says."
@@ -389,15 +393,15 @@ class WindowForm:
         default=frozenset(range(len(DAYS))),
     )
     begins: int = key(
-        keys.TIME_OF_DAY, "First minute in which copies may begin.", asks='"22:00"', name="from"
+        keys.TIME_OF_DAY, "Time from which copies may begin.", asks='"22:00"', name="from"
     )
     ends: int = key(
         keys.TIME_OF_DAY,
-        "Minute from which none begin; on the next day if it is not after from.",
+        "Time from which no copies begin; on the next day if it is not after from.",
         asks='"06:00"',
         name="to",
     )
-    zone: str = key(keys.ZONE, "Time zone of these clocks.", asks="Europe/Berlin")
+    zone: str = key(keys.ZONE, "Time zone of both times.", asks="Europe/Berlin")
 
 
 @form
@@ -416,7 +420,7 @@ class MovesForm:
     )
     at_once: AtOnceForm = table(AtOnceForm, "Number of replicas that are copied at one time.")
     keep_free: int = key(
-        keys.SHARE, "Share of every log directory that stays free at all times.", default=15
+        keys.SHARE, "Share of every log directory that a plan of moves keeps free.", default=15
     )
     max_bytes: int | None = key(
         keys.SIZE_BYTES, "Maximum number of bytes that one plan may copy, such as 2TiB."
@@ -424,7 +428,7 @@ class MovesForm:
     windows: Mapping[str, WindowForm] = tables(
         keys.KEY,
         WindowForm,
-        "Hours in which copies may begin, by name. What is in flight goes on. Default: any time.",
+        "Hours in which copies may begin, by name. Copies in flight continue. Default: any time.",
     )
     balancer_off: bool = key(
         FLAG,
@@ -436,16 +440,17 @@ class MovesForm:
 
 @form
 class RatesForm:
-    """The rates at which a cluster takes changes of topics: apply pauses to keep to them."""
+    """The maximum rates of topic changes on a cluster: apply pauses to keep to them."""
 
     requests: Rate | None = key(
         keys.COUNT_RATE,
-        "Requests of an apply in any such time, such as 2/s. Default: by service, else any.",
+        "Maximum number of requests in a time, such as 2/s. Default: by service, otherwise no "
+        "limit.",
     )
     partitions: Rate | None = key(
         keys.COUNT_RATE,
-        "Partitions that an apply asks about, creates or deletes in any such time, such as "
-        "250/5min. Default: by service, else any.",
+        "Maximum number of partitions that apply validates, creates or deletes in a time, such as "
+        "250/5min. Default: by service, otherwise no limit.",
     )
 
 
@@ -515,16 +520,15 @@ class ClusterForm:
     )
     drain_brokers: tuple[int, ...] = key(
         keys.BROKER_IDS,
-        "Ids of brokers that are to hold no replica. Needs drain in moves.allow.",
+        "Ids of brokers that a plan of moves empties. Needs drain in moves.allow.",
         default=(),
     )
     internal_replication_factor: int | None = key(
         keys.REPLICAS,
-        "Least number of replicas of the topics internal to Kafka. Needs replication in "
-        "moves.allow.",
+        "Minimum number of replicas of Kafka's internal topics. Needs replication in moves.allow.",
     )
     guards: GuardsForm = table(GuardsForm, "Limits for a single plan.")
-    balance: BalanceForm = table(BalanceForm, "What a rebalance aims at.")
+    balance: BalanceForm = table(BalanceForm, "Target of a rebalance.")
     rebalance: RebalanceForm | None = table_or_none(
         RebalanceForm,
         "A rebalance that a plan of moves makes until a date. Needs rebalance in moves.allow.",
@@ -533,28 +537,29 @@ class ClusterForm:
         MovesForm, "Moves of existing replicas that are allowed, and how fast. Default: none."
     )
     rates: RatesForm = table(
-        RatesForm, "Rates at which the cluster takes changes: apply pauses to keep to them."
+        RatesForm, "Maximum rates of topic changes: apply pauses to keep to them."
     )
     policy: PolicyForm = table(
         PolicyForm, "Limits for the topics of this cluster; they refine the estate's policy."
     )
     service: str = key(
         keys.SERVICE,
-        "Who runs the brokers: what that service allows is checked, and its configs are known.",
+        "Service that runs the brokers: its limits are checked, and its configs are known.",
         default=APACHE,
     )
     known_configs: tuple[YamlText, ...] | None = key(
         TEXTS,
-        "The topic configs that the service supports, its own included. Others are not managed.",
+        "The topic configs that the service supports, including its own. Others are not managed.",
     )
     keeps_defaults: bool = key(
         FLAG,
-        "false if the service drops a value that equals its default: then that is enough.",
+        "false if the service drops an override that equals its default. The default then counts "
+        "as the value.",
         default=True,
     )
     mute: frozenset[str] = key(
         keys.MUTED,
-        "Rules of notes that plans of this cluster leave out; a plan says how many it left out.",
+        "Rules whose notes plans of this cluster leave out; a plan counts them.",
         default=frozenset(),
     )
     audit_topic: str | None = key(
@@ -587,7 +592,7 @@ class AuditForm:
     topic_misplaced: int = key(keys.SHARE, "The same share of a topic's partitions.", default=10)
     skew: int = key(
         keys.SHARE,
-        "Maximum difference between brokers, and between a rack and its part, relative to the "
+        "Maximum difference between brokers, and between a rack and its share, relative to the "
         "mean.",
         default=20,
     )

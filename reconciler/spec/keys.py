@@ -204,7 +204,7 @@ OWNERS = not_empty(
         "list of owners",
     ),
     "names no owner",
-    "name one, or leave the key out: then a topic may name any owner",
+    "name one, or remove the key to allow any owner",
 )
 OWNED = not_empty(
     fields.PATTERNS,
@@ -412,7 +412,7 @@ def _read_count_rate(value: YamlValue, name: str) -> Rate:
     found = _COUNT_RATE.fullmatch(value)
     window_ms = int(found[2] or 1) * DURATION.units[found[3]] if found else 0
     if found is None or not window_ms:
-        what = f"{name} {quote(value)} is not a number of things in some time"
+        what = f"{name} {quote(value)} is not a number per time"
         raise field_error("value-form", value.where, what, way_out)
     if window_ms > DAY:
         what = f"{name} {quote(value)} is a rate over more than a day"
@@ -488,8 +488,10 @@ MUTED = Kind(
 def _read_format(value: YamlValue, name: str) -> int:
     version = fields.read_count(value, name, 1, 1_000)
     if version != 1:
-        what = f"version {version} is of a newer reconciler than this one"
-        raise field_error("value-range", value.where, what, "write version: 1, or update it")
+        what = f"version {version} needs a newer reconciler"
+        raise field_error(
+            "value-range", value.where, what, "write version: 1, or update reconciler"
+        )
     return version
 
 
@@ -499,7 +501,9 @@ FORMAT_VERSION = Kind(_read_format, {"type": "integer", "enum": [1]}, "`1`")
 def _read_key(value: YamlValue, _: str) -> str:
     """Read the name of a cluster or a profile, which is a key."""
     if isinstance(value, YamlText) and not re.fullmatch(KEY_PATTERN, value):
-        what = f"the name {quote(value)} is more than letters, digits, '.', '_' and '-'"
+        what = (
+            f"the name {quote(value)} has other characters than letters, digits, '.', '_' and '-'"
+        )
         raise field_error("key-form", value.where, what, "choose another name")
     return str(value)
 
@@ -528,7 +532,7 @@ def _read_version(value: YamlValue, name: str) -> YamlText:
     if isinstance(value, YamlText) and _VERSION.fullmatch(value):
         if value.tag == "str":
             return value
-        what = f"kafka_version {value} without quotes is a number, which makes 4.10 and 4.1 one"
+        what = f"kafka_version {value} without quotes is a number, which makes 4.10 equal to 4.1"
         raise field_error("kafka-version-form", value.where, what, f'write "{value}"')
     shown = describe_yaml(value)
     what = f"kafka_version is {shown}, not a version"

@@ -23,7 +23,7 @@ def _read_labels(value: YamlValue, name: str) -> Mapping[str, str | None]:
     written = fields.read_map(value, name, "a map", "write labels: {tier: gold}")
     if len(written) > MOST_LABELS:
         what = f"{name} has {len(written):,} keys, more than {MOST_LABELS}"
-        raise field_error("value-form", value.where, what, "keep those that something reads")
+        raise field_error("value-form", value.where, what, "keep the labels that you need")
     return dict(fields.read_each(written.entries(), lambda entry: _read_label(*entry)))
 
 

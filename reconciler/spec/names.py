@@ -40,7 +40,7 @@ def check_name(name: str, where: Location | None) -> list[Finding]:
     if wrong := dict.fromkeys(re.findall(r"[^a-zA-Z0-9._-]", name)):
         shown = [_UNPRINTED.get(character) or quote(character) for character in wrong]
         listed = ", ".join(shown[:5]) + (" and more" if len(shown) > 5 else "")
-        what = f"topic {quote(name)} has characters that Kafka does not take: {listed}"
+        what = f"topic {quote(name)} has characters that Kafka does not accept: {listed}"
         way_out = "use only ASCII letters, digits, '.', '_' and '-'"
         findings.append(Finding("name-characters", what, way_out, where))
     return findings
@@ -88,7 +88,7 @@ def check_owner(name: str, where: Location | None) -> list[Finding]:
     plain = " ".join(name.split())
     if wrong:
         listed = ", ".join(map(_name_character, list(wrong)[:5])) + (" and more" * (len(wrong) > 5))
-        what = f"has characters that names of owners do not have: {listed}"
+        what = f"has characters that are not allowed in names of owners: {listed}"
         marks = ", ".join(f"'{mark}'" for mark in _MARKS)
         way_out = f"use only ASCII letters, digits, single blanks and {marks}"
     elif plain != name:

@@ -120,7 +120,7 @@ def _read_bounds(value: YamlValue, name: str, read: Callable[[YamlValue, str], L
     limits = {str(key): read(item, f"{name}: {key}") for key, item in written.entries()}
     least, most = limits.get("min"), limits.get("max")
     if least and most and least.number > most.number:
-        what = f"{name}: min {least.shown} exceeds max {most.shown}, so that nothing is allowed"
+        what = f"{name}: min {least.shown} exceeds max {most.shown}, so no value is allowed"
         raise field_error("policy-range", value.where, what, "swap them, or correct one")
     return Bounds(least, most)
 
@@ -183,7 +183,7 @@ def _read_range(key: YamlText, value: YamlValue, offered: frozenset[str]) -> Bou
         number = read_limit(key, _normalise(key, item, offered))
         if number is None:  # of a service: what its units are is not known
             what = f"{name} is {describe_yaml(item)}, not a number"
-            way_out = f"write a number as the service takes it: {key}: {{max: 3600000}}"
+            way_out = f"write a number as the service expects it: {key}: {{max: 3600000}}"
             raise field_error("policy-range", item.where, what, way_out)
         return Limit(number, describe_yaml(item).strip("'"))
 

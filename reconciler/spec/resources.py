@@ -123,12 +123,12 @@ def _read_topic(document: YamlMap) -> Read:
     if not isinstance(name, YamlText):
         return None, _check_topic(document)
     if marked := find_unmanaged(_find_map(metadata, "annotations")):
-        what = f"the topic {quote(name)} is not managed: {': '.join(marked).lower()} says so"
+        what = f"the topic {quote(name)} is not managed, because of {': '.join(marked).lower()}"
         return None, [Finding("topic-not-managed", what, "", name.where, Severity.NOTE)]
     findings = _check_topic(document)
     topic, _, repeated = translate(document)
     for key in repeated:
-        what = f"{quote(key)} says again what another key says"
+        what = f"{quote(key)} repeats another key"
         findings.append(Finding("yaml-duplicate-key", what, "keep one of them", key.where))
     return topic, findings
 
@@ -232,14 +232,14 @@ def refuse_kind(document: YamlMap, kind: str | None, version: str | None) -> Fin
         return Finding("document-kind", what, way_out, document["kind"].where)
     if version is None:
         what = f"a {quote(kind)} has no apiVersion"
-        way_out = "write it, or kind: KafkaTopic where a topic is meant"
+        way_out = "write it, or kind: KafkaTopic if this is a topic"
         return Finding("key-missing", what, way_out, document.where)
     if meant and (groups := get_close_matches(group, _GROUPS, n=1, cutoff=_NEAR)):
         what = f"there is no {quote(kind)} of {quote(version)}"
         way_out = f"did you mean {groups[0]}?"
         return Finding("document-kind", what, way_out, document["apiVersion"].where)
     if kind in _KINDS:
-        what = f"the {kind} of {quote(version)} is not read, and what it describes not managed"
+        what = f"the {kind} of {quote(version)} is not read, and its topics are not managed"
         way_out = "write it in the form of Strimzi, of Jikkou or of this estate"
         return Finding("document-kind", what, way_out, document.where, Severity.WARNING)
     if fold_spelling(kind) == "topic":
@@ -278,8 +278,10 @@ _MANGLED = re.compile(r"[a-z0-9.-]*---[0-9a-f]{40}")
 def _check_mangled(name: YamlValue | None, spec: YamlValue | None) -> Iterator[Finding]:
     named = isinstance(spec, YamlMap) and "topicName" in spec
     if isinstance(name, YamlText) and not named and _MANGLED.fullmatch(name):
-        what = f"{quote(name)} is a name that Strimzi made of another one, which Kafka has"
-        way_out = "write the name that the topic has in Kafka as topicName below spec:"
+        what = (
+            f"{quote(name)} is a name that Strimzi generated; the topic has another name in Kafka"
+        )
+        way_out = "write the topic's name in Kafka as topicName below spec:"
         yield Finding("key-missing", what, way_out, name.where)
 
 

@@ -59,7 +59,7 @@ def check_written_topics(
     for topic in topics:
         if topic.name in first:
             what = f"the topic {quote(topic.name)} is already at {first[topic.name]}"
-            way_out = "keep one; put what differs on a cluster under overrides:"
+            way_out = "keep one; write values that differ by cluster under overrides:"
             yield Finding("topic-duplicate", what, way_out, topic.where)
         first.setdefault(topic.name, topic.where)
     for topic in topics:
@@ -138,7 +138,7 @@ def check_stages(
     """Check that stages, if there are any, name each cluster once, and nothing else."""
     named = [name for stage in stages for name in stage]
     if len(stages) > MOST_STAGES:
-        what = f"there are {len(stages)} stages, and a merge reaches {MOST_STAGES}"
+        what = f"there are {len(stages)} stages, and a merge reaches at most {MOST_STAGES}"
         way_out = "put clusters that need not wait for each other into one stage"
         yield Finding("stages-most", what, way_out, stages[MOST_STAGES][0].where)
     yield from list_repeats(named, "stages")
@@ -168,7 +168,7 @@ def _check_overrides(topic: WrittenTopic, clusters: Collection[str]) -> Iterator
         if name not in clusters:
             yield refuse_cluster(name, clusters, where)
         elif not topic.targets(name):
-            what = f"the override for {quote(name)} changes nothing: the topic does not go there"
+            what = f"the override for {quote(name)} has no effect: the topic is not on that cluster"
             way_out = f"add {name} to clusters, or remove the override"
             yield Finding("override-untargeted", what, way_out, where)
         elif not override.table and not topic.partial:
@@ -208,12 +208,12 @@ def _check_rows(spec: TopicSpec) -> Iterator[Finding]:
     way_out = "remove the count, or make both equal"
     if spec.partitions != rows:
         shown = "1 row" if rows == 1 else f"{rows} rows"
-        what = f"partitions {spec.partitions} does not agree with the assignment's {shown}"
+        what = f"partitions {spec.partitions} differs from the assignment's {shown}"
         yield Finding("assignment-partitions", what, way_out, spec.where("partitions"))
     if spec.replication_factor != replicas:
         what = (
-            f"replication_factor {spec.replication_factor} does not agree with the assignment's "
-            f"rows of {replicas}"
+            f"replication_factor {spec.replication_factor} differs from the assignment's rows of "
+            f"{replicas}"
         )
         yield Finding("assignment-replication", what, way_out, spec.where("replication_factor"))
 
@@ -276,7 +276,9 @@ def check_owned(specs: Iterable[TopicSpec], owns: Sequence[str], cluster: str) -
             what = (
                 f"the topic {quote(spec.name)} is not this estate's: on {cluster} it owns {shown}"
             )
-            way_out = "write it where it is owned, or widen owns: in clusters.yaml"
+            way_out = (
+                "move the document to the estate that owns it, or widen owns: in clusters.yaml"
+            )
             yield Finding("topic-not-owned", what, way_out, spec.location)
 
 
@@ -359,6 +361,6 @@ class PolicyEngine:
             rule = "config-not-offered" if written else "service-config"
             what = f"{key} is not among the known_configs of {name}, whose service refuses others"
             if not written:
-                what = f"{SERVICES[self._entry.service].title} lets nobody set {key}"
+                what = f"{SERVICES[self._entry.service].title} does not allow to set {key}"
             away = write_for_cluster(spec, where, name, f"config: {{{key}: null}}")
             yield Finding(rule, what, f"remove it, or {away}", where)

@@ -138,12 +138,12 @@ def _spell_integer(key: ConfigKey, dimension: Dimension | None, text: str) -> st
 def _read_unit(key: ConfigKey, dimension: Dimension | None, text: str) -> int:
     for form, read in _SPELLED_OTHERWISE:
         if form.fullmatch(text):
-            what = f"{key.name} takes plain whole numbers, not {quote(text)}"
+            what = f"{key.name} needs a plain whole number, not {quote(text)}"
             meant = read(text)
             way_out = f"write {meant}" if meant.denominator == 1 else f"use {describe_range(key)}"
             raise RefusedValueError("config-type", what, way_out)
     if dimension not in {Dimension.DURATION, Dimension.SIZE}:
-        what = f"{key.name} takes a whole number without a unit, not {quote(text)}"
+        what = f"{key.name} needs a whole number without a unit, not {quote(text)}"
         raise RefusedValueError("config-type", what, f"use {describe_range(key)}")
     try:
         return parse_duration(text) if dimension is Dimension.DURATION else parse_size(text)
@@ -160,7 +160,7 @@ def _spell_double(key: ConfigKey, text: str) -> str:
     if not _DECIMAL.fullmatch(text):
         percent = re.fullmatch(r"([0-9]{1,3}) ?%", text)
         way_out = f"write {int(percent[1]) / 100}" if percent else f"use {describe_range(key)}"
-        what = f"{key.name} takes a decimal number, not {quote(text)}"
+        what = f"{key.name} needs a decimal number, not {quote(text)}"
         raise RefusedValueError("config-type", what, way_out)
     number = float(text)
     _check_range(key, number, quote(text))
@@ -215,7 +215,7 @@ def _spell_list(key: ConfigKey, text: str) -> str:
 
 def _refuse_choice(key: ConfigKey, wrong: tuple[str, ...]) -> RefusedValueError:
     shown = ", ".join(quote(item) for item in wrong[:3])
-    what = f"{key.name} does not take {shown}"
+    what = f"{key.name} does not accept {shown}"
     meant = _nearest(wrong[0], key.choices)
     hint = f"; did you mean {meant}?" if meant else ""
     return RefusedValueError("config-choice", what, f"use {_list_choices(key.choices)}{hint}")

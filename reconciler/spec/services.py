@@ -153,7 +153,7 @@ _REDPANDA = frozenset(
 _NOT_REDPANDA = frozenset(
     {"min.insync.replicas", "segment.index.bytes", "unclean.leader.election.enable"}
 )
-_BALANCER = "its balancer does, and undoes the moves of others"
+_BALANCER = "its balancer does, and undoes other moves"
 _BALANCER_OFF = "partition_autobalancing_mode is off"
 _RECOVERY_RATE = "raft_learner_recovery_rate of the cluster limits copies"
 
@@ -165,7 +165,7 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
             "Amazon MSK with Express brokers",
             configs=_EXPRESS,
             replication=3,
-            mover="intelligent rebalancing does, and while it is on, moves of others are refused",
+            mover="intelligent rebalancing does, and while it is on, all other moves are refused",
             mover_off="intelligent rebalancing is paused",
             no_throttle="nobody can set the lists of throttled replicas of a topic",
         ),
@@ -271,7 +271,7 @@ def check_service(spec: TopicSpec, name: str, cluster: str) -> Iterator[Finding]
     where = spec.where("assignment" if by_hand else "replication_factor")
     factor = len(spec.assignment[0]) if spec.assignment else spec.replication_factor
     if factor is not None and service.replication not in (None, factor):
-        what = f"{service.title} makes {service.replication} of every replication factor, also of "
+        what = f"{service.title} gives every topic replication_factor {service.replication}, not "
         way_out = write_for_cluster(
             spec, where, cluster, f"replication_factor: {service.replication}"
         )
@@ -285,7 +285,7 @@ def check_service(spec: TopicSpec, name: str, cluster: str) -> Iterator[Finding]
             what = f"{service.title} does not support {shown}"
         elif key in service.most and value.isdecimal() and int(value) > service.most[key]:
             best = str(service.most[key])
-            what = f"{service.title} takes at most {describe_value(key, best)}: {shown}"
+            what = f"{service.title} accepts at most {describe_value(key, best)}: {shown}"
         else:
             continue
         way_out = write_for_cluster(spec, where, cluster, f"config: {{{key}: {best or 'null'}}}")
@@ -339,18 +339,18 @@ def check_moves(
 def note_cluster(
     name: str, cluster: str, servers: str, places: Mapping[str, Location], *, balancer_off: bool
 ) -> Iterator[Finding]:
-    """Yield what is to be known of a service: who else moves replicas, or which one it may be.
+    """Yield notes on a service: who else moves replicas, or which service it may be.
 
     In: `balancer_off`, whether clusters.yaml states that nobody else does.
     """
     service = SERVICES[name]
     if "moves" in places and service.mover and (balancer_off or not service.mover_off):
         what = f"not only reconciler moves replicas on {cluster}: {service.mover}"
-        way_out = "see to it that nobody else does while a plan moves some"
+        way_out = "make sure that nobody else moves replicas while a plan of moves is applied"
         if balancer_off:
             off = service.mover_off or "nobody else moves replicas"
             what = f"{what}; clusters.yaml states that {off}"
-            way_out = "see to it that this holds until the last plan of moves has ended"
+            way_out = "make sure that this stays true until the last plan of moves has ended"
         yield Finding("service-mover", what, way_out, places["moves"], Severity.NOTE)
     if likely := suggest_service(servers) if "service" not in places else "":
         what = f"the address of {cluster} looks like {SERVICES[likely].title}"

@@ -42,18 +42,18 @@ _PROBLEMS = (
     ),
     (
         "could not find expected ':'",
-        "a key without ': ' behind it",
+        "a key without ': ' after it",
         "write key: value, with a space after the colon",
     ),
     (
         "did not find expected key",
         "the indentation fits no line above",
-        "line it up with the keys it belongs to, and close every quote and bracket above",
+        "align it with its sibling keys, and close every quote and bracket above",
     ),
     (
         "did not find expected '-' indicator",
         "a line of a list does not start with '- '",
-        "line it up with the other items",
+        "align it with the other items",
     ),
     (
         "block sequence entries are not allowed",
@@ -150,7 +150,7 @@ def find_template(text: str, file: str) -> Finding | None:
 def explain_depth(where: Location) -> Finding:
     """Refuse values that are nested deeper than DEPTH."""
     what = f"values are nested deeper than {DEPTH} levels"
-    return Finding("yaml-depth", what, "take the brackets or maps apart", where)
+    return Finding("yaml-depth", what, "split the brackets or maps", where)
 
 
 def explain_repeated(table: YamlMap, repeated: Sequence[Repeated], *, top: bool) -> list[Finding]:

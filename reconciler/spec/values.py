@@ -16,8 +16,8 @@ from reconciler.errors import Location, escape_unprintable
 SHOWN_CHARACTERS = 60
 
 RENDER = (
-    "this is a template, as of Helm or Jinja: render it, as with helm template, and put what comes "
-    "out into the estate"
+    "this is a template of a tool such as Helm or Jinja: render it, for example with helm "
+    "template, and put the result into the estate"
 )
 """The way out of a file that is a template."""
 

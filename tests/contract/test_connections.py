@@ -296,7 +296,7 @@ class TestWaysToFail:
         other = secured.file("other-ca.pem")
         assert fail({**scram(secured), "ssl.ca.location": other}) == (
             f"the certificate of {secured.address('SASLSSL')} is not signed by ssl.ca.location "
-            f"{other}; point ssl.ca.location at the authority that signed it "
+            f"{other}; set ssl.ca.location to the authority that signed it "
             "[connect-tls-untrusted]"
         )
 
@@ -403,8 +403,8 @@ class TestWaysToFail:
         said = fail({**oidc_by_https(secured), **other})
         assert said.startswith(f"no OAuth token comes from {secured.issuer.encrypted_url}/token: ")
         assert said.endswith(
-            "; point https.ca.location at the authority that signed the certificate of the "
-            "endpoint, or write probe for the authorities of this machine [connect-token]"
+            "; set https.ca.location to the authority that signed the certificate of the "
+            "endpoint, or to probe for the authorities of this machine [connect-token]"
         )
 
     def test_nothing_listens(self) -> None:
@@ -456,7 +456,7 @@ class TestWaysToFail:
 
     def test_property_that_the_client_does_not_take(self, secured: Secured) -> None:
         said = fail({**scram(secured), "security.protocol": "SASL"})
-        assert said.startswith("the client does not take its settings: ")
+        assert said.startswith("the client does not accept its settings: ")
         assert said.endswith("correct that property in clusters.yaml [client-property-value]")
 
     def test_two_reasons_are_both_said(self, secured: Secured) -> None:
@@ -532,7 +532,7 @@ def dropping() -> Iterator[int]:
 class TestAdvertisedAddresses:
     """As behind a port-forward, a container or a load balancer: the first server answers."""
 
-    WAY_OUT = "check advertised.listeners of the broker, and this machine's way there"
+    WAY_OUT = "check advertised.listeners of the broker, and the network from this machine"
 
     def fail(self, network: FailingNetwork, host: str, port: int) -> Sequence[Finding]:
         network.advertise(host, port)
@@ -617,7 +617,7 @@ class TestWhoAnswersIsNotBlamed:
             at = network.bootstrap_servers
         (finding,) = refused.value.findings
         assert finding.what == (
-            f"{at} takes connections, and the client has no answer after 5 s "
+            f"{at} accepts connections, but the client has no answer after 5 s "
             f"({at} does not finish SASL PLAIN)"
         )
         assert "firewall" not in finding.way_out

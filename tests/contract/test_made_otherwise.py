@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 MIN_INSYNC = "min.insync.replicas"
 NAME_IT = (
-    "if they always do, write in the spec what they make, and name the service below this cluster "
-    "in clusters.yaml (service)"
+    "if they always do, write the values that they set into the spec, and name the service below "
+    "this cluster in clusters.yaml (service)"
 )
 
 
@@ -134,7 +134,7 @@ def test_express_is_refused_offline_and_the_right_factor_works(
     express.write("service: msk-express", 2)
     assert express.validate() == 1
     said = capsys.readouterr().out
-    assert "makes 3 of every replication factor, also of 2" in said
+    assert "gives every topic replication_factor 3, not 2" in said
     assert "{replication_factor: 3}" in said
     assert express.plan().code == 1
     assert express.replicas() == []

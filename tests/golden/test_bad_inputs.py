@@ -128,17 +128,17 @@ def make_pipe(path: Path) -> None:
         (
             write_nested_brackets,
             "2:52: error: values are nested deeper than 40 levels\n"
-            "    take the brackets or maps apart [yaml-depth]",
+            "    split the brackets or maps [yaml-depth]",
         ),
         (
             write_nested_maps,
             "2:165: error: values are nested deeper than 40 levels\n"
-            "    take the brackets or maps apart [yaml-depth]",
+            "    split the brackets or maps [yaml-depth]",
         ),
         (
             write_nested_lists_in_blocks,
             "3:81: error: values are nested deeper than 40 levels\n"
-            "    take the brackets or maps apart [yaml-depth]",
+            "    split the brackets or maps [yaml-depth]",
         ),
         (
             link_to_nowhere,

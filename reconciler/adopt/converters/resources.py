@@ -70,7 +70,7 @@ def _read_topic(item: YamlMap, maps: dict[str | None, YamlMap], source: Source) 
     source.note_rest(metadata, {"name", "labels", "annotations", "namespace"}, name)
     source.note_rest(spec, {*SPEC_KEYS, "configMapRefs"}, name)
     for key in repeated:
-        source.note(f"{name}: {key} says again what another key says", key.where, "check it")
+        source.note(f"{name}: {key} repeats another key", key.where, "check it")
     cluster = next((str(label) for label in topic.get("clusters", ()) if label), None)
     if cluster is not None:
         source.clusters.setdefault(cluster, {})

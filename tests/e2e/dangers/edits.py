@@ -58,7 +58,7 @@ def misspelt_config(stage: Stage) -> None:
 
 
 def bad_value(stage: Stage) -> None:
-    """A value that is none"""
+    """An invalid value"""
     stage.wish("orders", config={"cleanup.policy": "compacted", "retention.ms": "1.5d"})
     stage.plan_and_apply()
 

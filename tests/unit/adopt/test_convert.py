@@ -210,7 +210,7 @@ def test_files_of_another_kind_are_named_and_not_converted(tool: str, tmp_path: 
         ("strimzi", STRIMZI.replace("config: {", "config: [{").replace("s: 2}", "s: 2}]"),
          "its configs are a list, not a map"),
         ("strimzi", STRIMZI.replace("replicas: 3", "replicas: 3\n  replicationFactor: 2"),
-         "replicationFactor says again what another key says"),
+         "replicationFactor repeats another key"),
         ("strimzi", STRIMZI.replace("kind: KafkaTopic\n", "kind: Kafkatopic\n", 1),
          "there is no kind 'Kafkatopic'"),
         ("strimzi", f"- a\n---\n{STRIMZI}", "the document is a list, not a map"),

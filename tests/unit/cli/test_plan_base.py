@@ -54,8 +54,8 @@ def loosen(repository: Repository, partitions: int = 1) -> str:
 
 
 SAID = (
-    "topics/clusters.yaml:6: the request loosens guards.max_changed of prod: 30% → 100%; it holds "
-    "once this is merged; review it before everything else [guard-loosened]"
+    "topics/clusters.yaml:6: the request loosens guards.max_changed of prod: 30% → 100%; the new "
+    "value applies once this is merged; review it first [guard-loosened]"
 )
 
 
@@ -86,7 +86,7 @@ def test_every_form_shows_a_looser_guard_first(
     assert alarm == (
         "> [!CAUTION]\n> - **The request loosens guards.max_changed of prod: 30% → 100%.** "
         "`guard-loosened` `topics/clusters.yaml:6`\n>\n"
-        "> It holds once this is merged; review it before everything else."
+        "> The new value applies once this is merged; review it first."
     )
     assert said["github"].startswith(
         "::warning file=topics/clusters.yaml,line=6,col=14,title=guard-loosened::the request "
@@ -241,7 +241,8 @@ def test_a_baseline_does_not_grow_unnoticed(
     start_baseline(made)
     widen_baseline(made)
     assert run(PLAN) == 0
-    assert f"warning: {SAID_OF_BASELINE}; it holds once this is merged" in capsys.readouterr().out
+    said = f"warning: {SAID_OF_BASELINE}; the new value applies once this is merged"
+    assert said in capsys.readouterr().out
     assert run([*PLAN, "--format", "markdown"]) == 0
     assert (
         "> [!CAUTION]\n> - **The request loosens policy.baseline of prod: 2 new or wider "

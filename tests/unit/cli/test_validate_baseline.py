@@ -203,7 +203,7 @@ def test_the_baseline_shrinks_by_itself(estate: Path, baseline: Path) -> None:
     stale = findings(estate)["policy-baseline-stale"]
     assert stale == [
         "entries for policy-config are no longer needed: Old.orders (segment.ms)",
-        "entries for policy-config-value exempt more than is asked for now: Old.orders "
+        "entries for policy-config-value exempt more than the specs ask for now: Old.orders "
         "(retention.ms)",
         "entries for policy-partitions are no longer needed: Old.orders",
         "entries for quota-per-owner are no longer needed: orders-team (partitions)",
@@ -244,7 +244,7 @@ def test_nothing_is_written_while_other_errors_hide_what_breaks_the_policy(
     said = capsys.readouterr()
     assert "[value-count]" in said.out
     assert said.err == (
-        "no baseline was written: first fix these errors, which are not of the policy\n"
+        "no baseline was written: first fix these errors, which are not policy errors\n"
     )
     assert baseline.read_text() == before
 
@@ -265,8 +265,8 @@ def test_the_sandbox_takes_every_exemption(estate: Path, baseline: Path) -> None
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("below/policy-baseline.yaml", "move what it says into topics/policy-baseline.yaml"),
-        ("Policy-Baseline.yml", "move what it says into topics/policy-baseline.yaml"),
+        ("below/policy-baseline.yaml", "move its content into topics/policy-baseline.yaml"),
+        ("Policy-Baseline.yml", "move its content into topics/policy-baseline.yaml"),
     ],
 )
 def test_a_baseline_elsewhere_is_not_overlooked(

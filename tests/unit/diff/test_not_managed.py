@@ -32,7 +32,7 @@ def test_a_config_outside_the_catalogue_is_kept() -> None:
     assert compare(wished, state, NEWEST) == {"config.retention.ms": None}
     assert say(state, NEWEST, wished) == [
         "redpanda.remote.read is set on shop.orders; Kafka 4.4 has no such topic config, so it is "
-        "left alone; name it in known_configs, with all others of its service, to manage it "
+        "left alone; to manage it, list it in known_configs with all other configs of the service "
         "[not-managed]"
     ]
 
@@ -59,7 +59,7 @@ def test_a_service_lets_a_config_be_set_and_that_does_not_make_it_ours() -> None
         "redpanda.remote.read is set on shop.orders; no spec names it there, so it is left alone; "
         "to manage it, write a value, or null to remove it [not-managed]",
         "segment.ms is set on shop.orders; it cannot be set there, so it is left alone; "
-        "if it can, name it in known_configs with the others [not-managed]",
+        "if it can, list it in known_configs with all the others [not-managed]",
     ]
 
 

@@ -65,7 +65,7 @@ def test_it_answers(text: str, answer: bool) -> None:
         ("spec.name", "its value is of the type string, not true or false"),
         ("change.actions == []", "undeclared reference to 'change.actions' at character 7"),
         ("'alter_config' in change.actions", "change.actions never holds 'alter_config'"),
-        ("'\ud800' == ''", "it holds half a character"),
+        ("'\ud800' == ''", "it contains half of a character"),
         ("(" * 900, "Expression recursion limit exceeded. limit: 32"),
         ("1" + "+1" * 900 + " == 3", "Exceeded max recursion depth of 32 when parsing."),
     ],

@@ -65,7 +65,7 @@ def test_what_has_no_linear_time_is_named(pattern: str, uses: str) -> None:
         ("a{2000}", "invalid repetition size: {2000}"),
         ("((a{1000}){1}){1000}", "invalid repetition size: {1000}"),
         ("[a-z]{,3}", "{,3} is literal text in RE2; write {0,3}"),
-        ("\ud800", "it holds half a character"),
+        ("\ud800", "it contains half of a character"),
     ],
 )
 def test_what_is_no_pattern_is_explained(

@@ -54,7 +54,7 @@ def test_no_answer_is_told_and_weighs_what_its_rule_does() -> None:
     assert str(finding) == (
         f"{HERE}: the rule small gives no answer for 'shop.orders': No matching overloads found : "
         "_<=_(null_type, int64); fix the rule at topics/clusters.yaml:12:14; "
-        "when: keeps it from topics it is not for [policy-rule-open]"
+        "when: limits it to the topics that it is for [policy-rule-open]"
     )
 
 

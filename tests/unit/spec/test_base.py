@@ -249,7 +249,7 @@ def test_the_base_decides_which_guards_hold() -> None:
     held, found = hold_guards(base("guards: {max_changed: 5%}"), now)
     assert held == now
     assert {f.way_out for f in found} == {
-        "it holds once this is merged; review it before everything else"
+        "the new value applies once this is merged; review it first"
     }
     held, found = hold_guards(base(STRICT), now)
     assert held.guards == base(STRICT).entries["prod"].guards

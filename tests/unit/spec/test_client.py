@@ -204,7 +204,7 @@ def test_every_mechanism_is_read(mechanism: str) -> None:
 )
 def test_what_the_client_does_not_take_is_refused(text: str, way_out: str) -> None:
     said = explain(text)
-    assert "which the client does not take" in said
+    assert "which the client does not accept" in said
     assert way_out in said
 
 

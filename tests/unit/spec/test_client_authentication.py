@@ -80,7 +80,7 @@ def test_a_client_of_msk_whose_addresses_come_from_the_command_line_is_read() ->
 def test_a_region_that_is_none_is_refused(region: str) -> None:
     """It becomes a part of the address that is signed."""
     (said,) = refuse({**MSK, "aws.region": region})
-    assert said.endswith("which the client does not take [client-property-value]")
+    assert said.endswith("which the client does not accept [client-property-value]")
 
 
 def test_the_mechanism_may_have_its_other_name() -> None:
@@ -155,7 +155,7 @@ def test_validate_warns_of_what_the_second_client_cannot_follow(
         "topics/clusters.yaml:9:7: warning: apply takes the lock of prod with a second client: "
         f"{METADATA} aws_iam is not supported there, only none and azure_imds\n"
         "    write sasl.mechanism: AWS_MSK_IAM for Amazon MSK; otherwise pass --no-lock to apply "
-        "if a CI concurrency group or the like keeps other applies away [lock-unavailable]\n"
+        "if a CI concurrency group or the like prevents other applies [lock-unavailable]\n"
         "\n"
         "1 topic in 1 file, 1 cluster: all good\n"
     )

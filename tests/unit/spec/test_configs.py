@@ -98,57 +98,58 @@ def test_a_value_is_spelled_as_the_broker_reports_it(key: str, value: object, sp
         (
             "min.cleanable.dirty.ratio",
             "50%",
-            "min.cleanable.dirty.ratio takes a decimal number, not '50%'; write 0.5 [config-type]",
+            "min.cleanable.dirty.ratio needs a decimal number, not '50%'; write 0.5 [config-type]",
         ),
         (
             "min.cleanable.dirty.ratio",
             "NaN",
-            "min.cleanable.dirty.ratio takes a decimal number, not 'NaN'; use 0 to 1 [config-type]",
+            "min.cleanable.dirty.ratio needs a decimal number, not 'NaN'; use 0 to 1 [config-type]",
         ),
         (
             "retention.ms",
             "012",
-            "retention.ms takes plain whole numbers, not '012'; write 12 [config-type]",
+            "retention.ms needs a plain whole number, not '012'; write 12 [config-type]",
         ),
         (
             "retention.ms",
             "+5",
-            "retention.ms takes plain whole numbers, not '+5'; write 5 [config-type]",
+            "retention.ms needs a plain whole number, not '+5'; write 5 [config-type]",
         ),
         (
             "retention.ms",
             "1_000",
-            "retention.ms takes plain whole numbers, not '1_000'; write 1000 [config-type]",
+            "retention.ms needs a plain whole number, not '1_000'; write 1000 [config-type]",
         ),
         (
             "retention.ms",
             "0x10",
-            "retention.ms takes plain whole numbers, not '0x10'; write 16 [config-type]",
+            "retention.ms needs a plain whole number, not '0x10'; write 16 [config-type]",
         ),
         (
             "retention.ms",
             "0o17",
-            "retention.ms takes plain whole numbers, not '0o17'; write 15 [config-type]",
+            "retention.ms needs a plain whole number, not '0o17'; write 15 [config-type]",
         ),
         (
             "retention.ms",
             1.0,
-            "retention.ms takes plain whole numbers, not '1.0'; write 1 [config-type]",
+            "retention.ms needs a plain whole number, not '1.0'; write 1 [config-type]",
         ),
         (
             "retention.ms",
             "1e3",
-            "retention.ms takes plain whole numbers, not '1e3'; write 1000 [config-type]",
+            "retention.ms needs a plain whole number, not '1e3'; write 1000 [config-type]",
         ),
         (
             "min.insync.replicas",
             "1.5",
-            "min.insync.replicas takes plain whole numbers, not '1.5'; use 1 or more [config-type]",
+            "min.insync.replicas needs a plain whole number, not '1.5'; use 1 or more "
+            "[config-type]",
         ),
         (
             "min.insync.replicas",
             "2KiB",
-            "min.insync.replicas takes a whole number without a unit, not '2KiB'; use 1 or more "
+            "min.insync.replicas needs a whole number without a unit, not '2KiB'; use 1 or more "
             "[config-type]",
         ),
         (
@@ -172,41 +173,41 @@ def test_a_value_is_spelled_as_the_broker_reports_it(key: str, value: object, sp
         (
             "cleanup.policy",
             "compact,",
-            "cleanup.policy does not take ''; use compact or delete [config-choice]",
+            "cleanup.policy does not accept ''; use compact or delete [config-choice]",
         ),
         (
             "cleanup.policy",
             "Compact",
-            "cleanup.policy does not take 'Compact'; use compact or delete; "
+            "cleanup.policy does not accept 'Compact'; use compact or delete; "
             "did you mean compact? [config-choice]",
         ),
         (
             "cleanup.policy",
             ["compact,delete"],
-            "cleanup.policy has an item 'compact,delete' that is not one item; "
-            "write each item by itself [config-type]",
+            "cleanup.policy has an item 'compact,delete' that is empty or contains a comma; "
+            "write each item separately [config-type]",
         ),
         (
             "compression.type",
             "none",
-            "compression.type does not take 'none'; "
+            "compression.type does not accept 'none'; "
             "use uncompressed, zstd, lz4, snappy, gzip or producer; "
             "did you mean uncompressed? [config-choice]",
         ),
         (
             "compression.type",
             ["zstd"],
-            "compression.type takes one value, not a list; write one [config-type]",
+            "compression.type needs one value, not a list; write one [config-type]",
         ),
         (
             "compression.type",
             {"a": 1},
-            "compression.type takes a plain value, not a map; write one value [config-type]",
+            "compression.type needs a plain value, not a map; write one value [config-type]",
         ),
         (
             "cleanup.policy",
             [["delete"]],
-            "cleanup.policy takes a plain value, not a list; write one value [config-type]",
+            "cleanup.policy needs a plain value, not a list; write one value [config-type]",
         ),
         (
             "retention.ms",
@@ -217,7 +218,7 @@ def test_a_value_is_spelled_as_the_broker_reports_it(key: str, value: object, sp
         (
             "internal.segment.bytes",
             1048576,
-            "internal.segment.bytes is internal to Kafka's own tests: brokers take it and never "
+            "internal.segment.bytes is internal to Kafka's own tests: brokers accept it and never "
             "show it; remove it from the spec [config-internal]",
         ),
         (
@@ -242,7 +243,7 @@ def test_a_value_is_spelled_as_the_broker_reports_it(key: str, value: object, sp
         (
             "colour",
             "red",
-            "Kafka 4.4 has no topic config 'colour'; remove it from the spec, or name it in "
+            "Kafka 4.4 has no topic config 'colour'; remove it from the spec, or list it in "
             "known_configs if the service has it [config-unknown]",
         ),
         (

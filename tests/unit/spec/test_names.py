@@ -37,12 +37,12 @@ def test_a_name_that_the_broker_takes_has_no_finding(name: str) -> None:
         ),
         (
             "orders events",
-            "topic 'orders events' has characters that Kafka does not take: a blank; "
+            "topic 'orders events' has characters that Kafka does not accept: a blank; "
             "use only ASCII letters, digits, '.', '_' and '-' [name-characters]",
         ),
         (
             "größe/n\n",
-            "topic 'größe/n\\n' has characters that Kafka does not take: 'ö', 'ß', '/', "
+            "topic 'größe/n\\n' has characters that Kafka does not accept: 'ö', 'ß', '/', "
             "a line end; use only ASCII letters, digits, '.', '_' and '-' [name-characters]",
         ),
         (

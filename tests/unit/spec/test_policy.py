@@ -262,7 +262,7 @@ def test_null_says_that_a_config_of_a_service_is_not_to_be_set(tmp_path: Path) -
         (
             "config: {confluent.tier.enable: null}",
             "Kafka 4.4 has no topic config 'confluent.tier.enable'; remove it from the "
-            "spec, or name it in known_configs if the service has it [config-unknown]",
+            "spec, or list it in known_configs if the service has it [config-unknown]",
         ),
         (
             "config: {leader.replication.throttled.replicas: null}",
@@ -272,8 +272,8 @@ def test_null_says_that_a_config_of_a_service_is_not_to_be_set(tmp_path: Path) -
         ),
         (
             "config: {internal.segment.bytes: null}",
-            "internal.segment.bytes is internal to Kafka's own tests: brokers take it and "
-            "never show it; remove it from the spec [config-internal]",
+            "internal.segment.bytes is internal to Kafka's own tests: brokers accept it and never "
+            "show it; remove it from the spec [config-internal]",
         ),
     ],
 )

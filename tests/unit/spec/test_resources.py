@@ -190,8 +190,8 @@ def test_a_kafka_topic_of_another_tool_is_called_one_and_warned_of(tmp_path: Pat
     (warning,) = load(tmp_path, f"{topic}spec: {{partitionCount: 3}}").findings
     assert warning.severity is Severity.WARNING
     assert warning.what == (
-        "the KafkaTopic of 'platform.confluent.io/v1beta1' is not read, "
-        "and what it describes not managed"
+        "the KafkaTopic of 'platform.confluent.io/v1beta1' is not read, and its topics are not "
+        "managed"
     )
 
 
@@ -280,5 +280,5 @@ def test_a_name_that_strimzi_made_is_taken_with_the_real_one(tmp_path: Path) -> 
     text = STRIMZI.replace("name: orders-events", f"name: {made}")
     (spec,) = load(tmp_path, text).topics_for("prod")
     assert spec.name == "orders.events"
-    with pytest.raises(SpecError, match="a name that Strimzi made of another one"):
+    with pytest.raises(SpecError, match="a name that Strimzi generated"):
         load(tmp_path, text.replace("  topicName: orders.events\n", ""))

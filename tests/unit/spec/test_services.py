@@ -152,8 +152,7 @@ def test_the_way_out_names_the_condition_and_is_valid() -> None:
     assert [(found.rule, found.what, found.way_out) for found in refused.value.findings] == [
         (
             "service-balancer",
-            "not only reconciler moves replicas on it: its balancer does, and undoes the moves of "
-            "others",
+            "not only reconciler moves replicas on it: its balancer does, and undoes other moves",
             "write balancer_off: true below moves, if partition_autobalancing_mode is off; or "
             "remove moves",
         ),
