@@ -29,7 +29,7 @@ fill that; then the JVM compiles nothing any more, and all later jobs are interp
 """
 
 _PYTHON = ("PYSPARK_PYTHON", "PYTHONSAFEPATH", "PYTHONNOUSERSITE", "PYTHONPATH")
-"""What says which Python a JVM starts, and where that one imports from."""
+"""The variables that choose the Python of a JVM, and where it imports from."""
 
 _LAUNCHER = """#!/bin/sh
 # Starts {java} without the one module that it lacks.
@@ -47,7 +47,7 @@ def isolated_workers() -> Iterator[None]:
 
     Spark runs `python -m pyspark.daemon`: by itself, that imports from the working directory of the
     JVM, which can be the checkout of a request. After the block, the environment is as before: the
-    processes that this one starts later are no matter of Spark.
+    processes that this one starts later do not concern Spark.
     """
     before = {name: os.environ.get(name) for name in _PYTHON}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

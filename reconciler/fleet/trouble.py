@@ -53,25 +53,28 @@ def explain_spark(said: str) -> LakeError | FleetError:
     """
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     if ours := [line for line in lines if line.startswith("reconciler.errors.")]:
-        return FleetError(f"Spark gave up: {ours[-1].partition(': ')[2]}")
+        return FleetError(f"Spark failed: {ours[-1].partition(': ')[2]}")
     if _FULL.search(said):
         return _say_full(f" while Spark writes {found[1]}" if (found := _TASK.search(said)) else "")
     if _HEAP.search(said):
         way_out = "give it more with --memory 4g, and add --large for millions of partitions"
         return _fail("fleet-memory", "the heap of Spark is too small for this job", way_out)
     if _CRASHED.search(said):
-        what = "a process of Spark was ended from outside, as by a system that is out of memory"
+        what = (
+            "a process of Spark was ended from outside, for example because the system is out of "
+            "memory"
+        )
         return _fail("fleet-memory", what, "run the job where there is more memory")
     if found := _UNREADABLE.search(said):
         what = f"{found[1]} cannot be read: it is damaged, or was removed during the job"
         return _fail("fleet-file", what, "make the collection again, or restore the file")
     log = state_directory("fleet") / "spark.log"
     if _GONE.search(said):
-        what = "the JVM of Spark ended in the middle of the job, perhaps for lack of memory"
+        what = "the JVM of Spark ended during the job, perhaps because it ran out of memory"
         return _fail(
             "fleet-memory", what, f"give it more with --memory 4g; {log} says why it ended"
         )
-    return _fail("fleet-spark", f"Spark gave up: {_choose_reason(lines)}", f"{log} has more")
+    return _fail("fleet-spark", f"Spark failed: {_choose_reason(lines)}", f"{log} has more")
 
 
 def explain_system(error: OSError) -> LakeError:
@@ -80,7 +83,9 @@ def explain_system(error: OSError) -> LakeError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _say_full(place)
     what = f"{error.filename or 'a file of the job'}: {error.strerror or error}"
-    return _fail("fleet-file", what, "let this account read and write there, then repeat")
+    return _fail(
+        "fleet-file", what, "give this account read and write permission there, then run it again"
+    )
 
 
 def _read_text(error: Exception) -> str:
@@ -93,14 +98,17 @@ def _read_text(error: Exception) -> str:
 
 def _say_full(place: str) -> LakeError:
     what = f"no space is left on a disk{place}, and nothing was published"
-    way_out = "free some, or put the lake (--lake) or Spark's files (SPARK_LOCAL_DIRS) elsewhere"
+    way_out = (
+        "free some space, or put the lake (--lake) or Spark's files (SPARK_LOCAL_DIRS) on another "
+        "disk"
+    )
     return _fail("fleet-disk-full", what, way_out)
 
 
 def _choose_reason(lines: list[str]) -> str:
     """Return the line with the cause, not the line with the place in Spark's code."""
     javas = [line for line in lines if line.startswith(": ")]  # after what was called
-    first = (javas or lines or ["it does not say why"])[0]
+    first = (javas or lines or ["no reason is given"])[0]
     causes = [line for line in lines if line.startswith("Caused by: ")]
     if causes and _OUTER.search(first):
         first = causes[-1].removeprefix("Caused by")

@@ -101,7 +101,7 @@ SAID = {
     ),
     "topic-idle": (
         "idle_after last_written read_by",
-        "it is idle for more than %(idle_after)s: %(use)s",
+        "it has been idle for more than %(idle_after)s: %(use)s",
     ),
     "config-differs-by-cluster": (
         "key value usual agreeing voting",

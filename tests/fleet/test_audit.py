@@ -536,8 +536,8 @@ def test_a_topic_that_is_due_says_when_it_was_written_and_by_whom_it_is_read(
         "expired-hidden": "it expired on 2026-11-22: consumer groups are not visible",
         "expired-idle": "it expired on 2026-11-22: last written 2026-08-24 03:00 UTC; no consumer"
         " group is active on it",
-        "idle": "it is idle for more than 90d: last written 2026-08-24 03:00 UTC; no consumer group"
-        " is active on it",
+        "idle": "it has been idle for more than 90d: last written 2026-08-24 03:00 UTC; no consumer"
+        " group is active on it",
     }
     evidence = {"idle_after": "90d", "last_written": "2026-08-24 03:00 UTC", "read_by": ""}
     assert (found["idle"]["owner"], found["idle"]["evidence"]) == ("team", evidence)

@@ -677,8 +677,8 @@ def test_a_collection_ahead_of_the_clock_is_warned_of() -> None:
     names = [WHEN, "20261121T030200Z", "20990101T000000Z"]
     (warning,) = find_ahead(names, now, "lake")
     assert str(warning) == (
-        "collection 20990101T000000Z is ahead of the clock (20261121T030000Z); until then it hides"
-        " every later collection; to remove it: reconciler fleet lake remove 20990101T000000Z"
+        "collection 20990101T000000Z is in the future (20261121T030000Z); until then it counts as "
+        "the latest collection; to remove it: reconciler fleet lake remove 20990101T000000Z"
         " --lake lake [lake-collection-ahead]"
     )
     assert warning.severity == "warning"

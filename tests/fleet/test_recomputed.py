@@ -343,7 +343,7 @@ def test_tiles_and_headlines(page: Element, db: duckdb.DuckDBPyConnection) -> No
         for noun, number, clusters in db.execute(sql).fetchall()
     }
     (unread,) = db.execute("SELECT count(*) FROM readings WHERE status <> 'read'").fetchone()
-    wanted["clusters unread"] = (spell(unread), "unhealthy, or not: unknown")
+    wanted["clusters unread"] = (spell(unread), "health unknown")
     assert tiles == wanted
     (row,) = db.execute(
         """SELECT count(*) FILTER (read), count(*), sum(topics)::bigint, sum(brokers)::bigint,
@@ -360,9 +360,9 @@ def test_tiles_and_headlines(page: Element, db: duckdb.DuckDBPyConnection) -> No
         f"topics{spell(row[2])}on {say(row[3], 'broker')}",
         f"partitions{spell(row[4])}",
         f"changes pending{spell(plan[0])}in {say(plan[5], 'plan')}",
-        f"refused{spell(plan[1])}with reasons below",
+        f"refused{spell(plan[1])}reasons below",
         f"drift{plan[4]}{spell(plan[2])} of {say(plan[3], 'topic')}",
-        f"unmanaged{spell(plan[6])}live, and in no spec",
+        f"unmanaged{spell(plan[6])}live, without a spec",
     ]
 
 

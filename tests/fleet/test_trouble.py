@@ -197,7 +197,7 @@ class TestReasons:
         """Java's error has no Python of its own: it must not end in a traceback."""
         assert plan(fleet, "--lake-format", "no.such.format") == 1
         said = capsys.readouterr().err
-        assert said.startswith("error: Spark gave up: [DATA_SOURCE_NOT_FOUND]")
+        assert said.startswith("error: Spark failed: [DATA_SOURCE_NOT_FOUND]")
         assert said.count("\n") == 1
 
     def test_a_lake_that_cannot_be_written_is_told_in_words(

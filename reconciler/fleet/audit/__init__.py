@@ -1,4 +1,4 @@
-"""What is wrong with a fleet: a collection's states and specs in, findings and balance out.
+"""Findings about a fleet: a collection's states and specs in, findings and balance out.
 
     states, specs ──► topics (one row each) ──► checks ──► causes ──► findings
                          └──► balance ──────────┘            ▲

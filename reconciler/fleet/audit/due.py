@@ -56,7 +56,7 @@ def find_due(topics: DataFrame, specs: DataFrame, clusters: DataFrame) -> DataFr
             Check(
                 IDLE,
                 idle,
-                say("it is idle for more than %s: %s", after, _describe_use()),
+                say("it has been idle for more than %s: %s", after, _describe_use()),
                 evidence={"idle_after": after, **use},
             ),
         ],

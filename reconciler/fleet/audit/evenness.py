@@ -56,7 +56,7 @@ def check_topic_evenness(limits: AuditForm) -> Iterator[Check]:
         "rack-violation",
         (F.col("rack_violations") > 0) & ~F.coalesce("wished_rackless", F.lit(False)),  # noqa: FBT003
         say(
-            "%s of %s partitions are not spread over the racks as they could be",
+            "%s of %s partitions are not spread over the racks as evenly as possible",
             "rack_violations",
             "partitions",
         ),
@@ -131,7 +131,7 @@ def check_racks(limits: AuditForm) -> Iterator[Check]:
         & (F.col("brokers") > 0)
         & (beyond * 100 > limits.skew * F.col("part")),
         say(
-            "rack %s leads %s partitions; its part, by brokers, is %s",
+            "rack %s leads %s partitions; its share, by brokers, is %s",
             "subject",
             "leaders",
             _whole(F.col("part")),

@@ -101,7 +101,7 @@ def check_drains() -> Iterator[Check]:
     yield _check_broker(
         "drain-unfinished",
         drained & (F.col("replicas") > 0),
-        say("broker %s is to be empty, and holds %s replicas", "broker", "replicas"),
+        say("broker %s must be empty, and holds %s replicas", "broker", "replicas"),
     )
     # The estate says nothing of a cluster that it does not have: null is not broken.
     yield _check_broker(

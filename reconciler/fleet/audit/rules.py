@@ -49,15 +49,15 @@ _ALL = (
         _ERROR,
         _AVAILABILITY,
         "Every cluster of a collection could be read.",
-        "fix what the error names, and collect again; the rest of this audit leaves it out",
+        "fix the error, and collect again; the rest of this audit leaves the cluster out",
     ),
     AuditRule(
         "partition-offline",
         _ERROR,
         _DATA,
         "Every partition has a leader.",
-        "start the brokers that hold its replicas; where they are lost for good, an unclean"
-        " election gives up what only they had",
+        "start the brokers that hold its replicas; if these are lost, an unclean election makes "
+        "another replica leader and loses the records that only they had",
     ),
     AuditRule(
         "partition-unwritable",
@@ -78,7 +78,7 @@ _ALL = (
         _NOTE,
         _HYGIENE,
         "No partition is under reassignment.",
-        "let it finish before changing more; reconciler moves status shows how far it is",
+        "let it finish before you change more; reconciler moves status shows its progress",
     ),
     AuditRule(
         "move-stalled",
@@ -92,8 +92,8 @@ _ALL = (
         _WARNING,
         _AVAILABILITY,
         "Only replicas of topics that move are throttled.",
-        "run reconciler moves settle, or moves unthrottle for a list of *: as soon as a rate is"
-        " set, the list slows a broker that catches up",
+        "run reconciler moves settle, or moves unthrottle for a list of *: once a rate is set, "
+        "the list slows brokers that catch up",
     ),
     AuditRule(
         "throttle-rate-left",
@@ -144,14 +144,14 @@ _ALL = (
         "replication-below-policy",
         _ERROR,
         _DATA,
-        "Topics have the replicas that the policy of the cluster asks for.",
+        "Topics have the number of replicas that the policy of the cluster requires.",
         "write that replication_factor into its file, and move its replicas with plan --moves",
     ),
     AuditRule(
         "replication-below-default",
         _WARNING,
         _DATA,
-        "Topics have the replicas of the defaults, unless their files set another number.",
+        "Topics have the number of replicas of the defaults, unless their files set another one.",
         "move its replicas with plan --moves; or, if this is intended, write the"
         " replication_factor that it has into its file, and no higher min.insync.replicas",
     ),
@@ -160,8 +160,8 @@ _ALL = (
         _WARNING,
         _DATA,
         "Topics of a cluster of several brokers have more than one replica.",
-        "write a higher replication_factor into its file, and move its replicas with plan --moves:"
-        " the loss of one broker is the loss of its records",
+        "write a higher replication_factor into its file, and move its replicas with plan "
+        "--moves: if its broker is lost, its records are lost",
     ),
     AuditRule(
         "internal-replication-low",
@@ -175,8 +175,8 @@ _ALL = (
         "replication-uneven",
         _WARNING,
         _AVAILABILITY,
-        "All partitions of a topic have as many replicas.",
-        "finish or cancel the reassignment that left it so",
+        "All partitions of a topic have the same number of replicas.",
+        "finish or cancel the reassignment that caused this",
     ),
     AuditRule(
         "min-in-sync-equals-replication",
@@ -225,26 +225,26 @@ _ALL = (
         "broker-disk-uneven",
         _WARNING,
         _CAPACITY,
-        "Where balance.by names disk, every broker holds its share of the bytes, within"
-        " balance.within.",
-        "apply the plan of reconciler rebalance --by disk; without --by, it aims at all that"
-        " balance.by names",
+        "If balance.by names disk, every broker holds its share of the bytes, within "
+        "balance.within.",
+        "apply the plan of reconciler rebalance --by disk; without --by, it balances all loads of "
+        "balance.by",
     ),
     AuditRule(
         "broker-writes-uneven",
         _WARNING,
         _CAPACITY,
-        "Where balance.by names write, every broker takes its share of the writes, within"
-        " balance.within.",
-        "apply the plan of reconciler rebalance --by write; without --by, it aims at all that"
-        " balance.by names",
+        "If balance.by names write, every broker takes its share of the writes, within "
+        "balance.within.",
+        "apply the plan of reconciler rebalance --by write; without --by, it balances all loads "
+        "of balance.by",
     ),
     AuditRule(
         "broker-directories-uneven",
         _WARNING,
         _CAPACITY,
-        "Where balance.by names disk, each log directory of a broker is as full as the others,"
-        " within balance.within.",
+        "If balance.by names disk, each log directory of a broker is as full as the others, "
+        "within balance.within.",
         "apply the plan of reconciler rebalance --disks, which moves replicas between the"
         " directories of the broker",
     ),
@@ -259,53 +259,56 @@ _ALL = (
         "leaders-uneven",
         _WARNING,
         _CAPACITY,
-        "At most the share misplaced of a cluster's partitions lead on a broker with too many.",
-        "see fleet plan for what changes anyway; reconciler simulate shows better placements",
+        "The share of partitions that lead on a broker with too many leaders is at most misplaced.",
+        "fleet plan shows which changes are pending anyway; reconciler simulate shows better "
+        "placements",
     ),
     AuditRule(
         "replicas-uneven",
         _WARNING,
         _CAPACITY,
-        "Brokers of a cluster hold as many replicas, within skew of the mean.",
-        "move replicas off the fullest brokers; new topics go to the emptiest by themselves",
+        "Brokers of a cluster hold the same number of replicas, within skew of the mean.",
+        "move replicas off the fullest brokers; new topics are placed on the emptiest brokers",
     ),
     AuditRule(
         "racks-uneven",
         _WARNING,
         _CAPACITY,
-        "A rack leads its brokers' part of the partitions, within skew of it.",
+        "A rack leads its brokers' share of the partitions, within skew of it.",
         "make the racks of equal size, or move preferred leaders between them",
     ),
     AuditRule(
         "next-leaders-uneven",
         _WARNING,
         _AVAILABILITY,
-        "If a broker is lost, no other one takes over more than the bound plus skew of the"
-        " mean leaders per broker.",
-        "put other followers second in partitions that the lost broker leads; only an order moves,"
-        " no records",
+        "If a broker is lost, no other broker takes over more leaders than the bound plus skew of "
+        "the mean per broker.",
+        "choose other second replicas for partitions that the broker leads; this changes only the "
+        "order of replicas, and copies nothing",
     ),
     AuditRule(
         "rack-next-leaders-uneven",
         _WARNING,
         _AVAILABILITY,
-        "If a rack is lost, no broker takes over more than the bound plus skew of the"
-        " mean leaders per broker.",
-        "in partitions that the lost rack leads, change which follower of another rack comes first;"
-        " only an order moves, no records",
+        "If a rack is lost, no broker takes over more leaders than the bound plus skew of the "
+        "mean per broker.",
+        "in partitions that the rack leads, put another follower of another rack first; this "
+        "changes only the order of replicas, and copies nothing",
     ),
     AuditRule(
         "topic-leaders-uneven",
         _NOTE,
         _CAPACITY,
-        "At most the share topic_misplaced of a topic's leaders are not as even as they can be.",
-        "reorder the replicas of the misplaced partitions; only an order moves, no records",
+        "The share of a topic's partitions with a misplaced leader is at most topic_misplaced.",
+        "reorder the replicas of the misplaced partitions; this changes only the order of "
+        "replicas, and copies nothing",
     ),
     AuditRule(
         "topic-replicas-uneven",
         _NOTE,
         _CAPACITY,
-        "Brokers hold as many replicas of a topic: max − min of at most 1, or of skew of the mean.",
+        "Brokers hold the same number of replicas of a topic: max − min is at most 1, or skew of "
+        "the mean.",
         "move replicas from the broker that holds most; racks of unequal size may forbid it",
     ),
     AuditRule(
@@ -314,43 +317,43 @@ _ALL = (
         _CAPACITY,
         "A partition of at least large_partition is less than ten times as large as the smallest"
         " one of its topic.",
-        "no placement cures it: spread a hot key over several, or choose keys with more values;"
-        " partitions that were added later grow by themselves",
+        "placement cannot fix this: spread a hot key over several, or choose keys with more "
+        "values; partitions that were added later catch up over time",
     ),
     AuditRule(
         "rack-violation",
         _WARNING,
         _DATA,
         "Every partition is spread over the racks as evenly as these allow.",
-        "move a replica into the missing rack, or write rack_aware: false where it is meant",
+        "move a replica into the missing rack, or write rack_aware: false if this is intended",
     ),
     AuditRule(
         "rack-unknown",
         _WARNING,
         _AVAILABILITY,
         "Either all brokers of a cluster name their rack, or none does.",
-        "set broker.rack on every broker; placement takes those without as one more rack",
+        "set broker.rack on every broker; placement treats brokers without a rack as one more rack",
     ),
     AuditRule(
         "rack-none",
         _NOTE,
         _AVAILABILITY,
-        "The brokers of a cluster of several say in which rack they are.",
-        "set broker.rack, so that replicas can be kept apart",
+        "The brokers of a cluster with several brokers name their racks.",
+        "set broker.rack, so that replicas are spread over racks",
     ),
     AuditRule(
         "config-differs-by-cluster",
         _NOTE,
         _HYGIENE,
         "A topic has the configs of most other clusters (clusters_agree), unless its file says so.",
-        "write the value that is meant into its file, as an override of that cluster if need be",
+        "write the intended value into its file, if needed as an override of that cluster",
     ),
     AuditRule(
         "config-differs-by-owner",
         _NOTE,
         _HYGIENE,
         "A topic has the configs of most of its owner's topics on the cluster (topics_agree).",
-        "ask the owner whether it is meant; a profile keeps those of a kind together",
+        "ask the owner whether this is intended; a profile keeps similar topics the same",
     ),
     AuditRule(
         "topic-missing-in-stage",
@@ -364,14 +367,15 @@ _ALL = (
         "name-collision",
         _WARNING,
         _HYGIENE,
-        "No two topics of a cluster differ only by '.' and '_': their metrics are one.",
-        "move to one of the two names, and delete the other topic",
+        "No two topics of a cluster have names that differ only in '.' and '_': their metrics "
+        "would collide.",
+        "keep one of the two topics, and delete the other",
     ),
     AuditRule(
         "topic-unmanaged",
         _NOTE,
         _HYGIENE,
-        "Every live topic is in a file, but for those that the estate ignores or does not own.",
+        "Every live topic has a file, except topics that the estate ignores or does not own.",
         "reconciler import writes its file; ignore: in clusters.yaml leaves it out",
     ),
     AuditRule(
@@ -385,7 +389,7 @@ _ALL = (
         "topic-idle",
         _WARNING,
         _HYGIENE,
-        "No topic is without use for the time of idle_after.",
+        "No topic is unused for longer than idle_after.",
         "ask for its deletion with state: absent, or exempt it from topic-idle",
     ),
     AuditRule(
@@ -393,7 +397,7 @@ _ALL = (
         _NOTE,
         _HYGIENE,
         "Every topic that is in a file names its owner.",
-        "write owner: the team that answers for it",
+        "write owner: the team that is responsible for it",
     ),
 )
 

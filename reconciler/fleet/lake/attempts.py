@@ -90,11 +90,11 @@ def read_time(collection: str) -> datetime:
 
 def find_ahead(collections: Iterable[str], now: datetime, root: str) -> tuple[Finding, ...]:
     """Return a warning for each collection with a time in the future: it counts as the latest."""
-    way_out = "until then it hides every later collection; to remove it: reconciler fleet lake"
+    way_out = "until then it counts as the latest collection; to remove it: reconciler fleet lake"
     return tuple(
         Finding(
             "lake-collection-ahead",
-            f"collection {name} is ahead of the clock ({now:%Y%m%dT%H%M%SZ})",
+            f"collection {name} is in the future ({now:%Y%m%dT%H%M%SZ})",
             f"{way_out} remove {name} --lake {root}",
             severity=Severity.WARNING,
         )

@@ -178,7 +178,7 @@ def _list_problems(page: FleetPage) -> Iterator[tuple[int, str, str, str]]:
     remark = f"on {count(on.get('directories_offline', 0), 'cluster')}" if failed else "none"
     yield failed, "log directories offline", remark, "#brokers-down-title"
     unread = page.totals.clusters - page.totals.read
-    remark = "unhealthy, or not: unknown" if unread else "none"
+    remark = "health unknown" if unread else "none"
     yield unread, "clusters unread", remark, "#unreadable-title"
 
 
@@ -208,10 +208,10 @@ def _list_figures(page: FleetPage) -> Iterator[tuple[str, str, str]]:
         yield "–", "changes", "not planned yet"
         return
     yield f"{plan.changed:,}", "changes pending", f"in {count(totals.planned, 'plan')}"
-    yield f"{plan.refused:,}", "refused", "with reasons below"
+    yield f"{plan.refused:,}", "refused", "reasons below"
     whole = plan.drift + plan.unchanged
     yield say_share(plan.drift, whole), "drift", f"{plan.drift:,} of {count(whole, 'topic')}"
-    yield f"{plan.unmanaged:,}", "unmanaged", "live, and in no spec"
+    yield f"{plan.unmanaged:,}", "unmanaged", "live, without a spec"
 
 
 def list_racks(cluster: ClusterLine) -> list[tuple[str, list[BrokerLoad]]]:

@@ -380,10 +380,12 @@ UNEVEN_TOPICS = Table(
     query="SELECT * FROM {uneven_topics}"
     " ORDER BY leader_skew DESC, replica_skew DESC, cluster, topic",
     lookups=(_OWNERS, "SELECT cluster, topic, action FROM {changes}"),
-    intro="Skew is max − min over the brokers that are alive: what the busiest holds more than the"
-    " idlest.",
+    intro=(
+        "Skew is max − min over the living brokers: the difference between the fullest and the "
+        "emptiest one."
+    ),
     note="{shown} of {total} topics, the least even first; {left} left out.",
-    empty="Every topic is as even as can be: max − min is at most one.",
+    empty="Every topic is as even as possible: max − min is at most one.",
 )
 
 
@@ -601,7 +603,7 @@ FINDINGS = Table(
         owner, cause, fixed_by, rank
     FROM {{findings}} f
     ORDER BY rank NULLS LAST, {_SEVERITY}, rule, cluster, f.topic NULLS FIRST""",
-    note="{shown} of {total} findings, what to do first; {left} left out."
+    note="{shown} of {total} findings, the most urgent first; {left} left out."
     " reconciler fleet audit --format json shows all.",
     empty="No finding.",
 )
