@@ -110,8 +110,8 @@ def merge_views(
 
     A topic or partition that one broker lacks may only not have reached it yet. If brokers of
     equal partition count differ, one that shows foreign rows outweighs the others; a foreign config
-    takes two of them, since a restarted broker may show those of a deleted topic. A topic that is
-    to go is there as long as any broker shows it: one that lags may not know it yet.
+    takes two of them, since a restarted broker may show those of a deleted topic. A topic to be
+    deleted exists as long as any broker shows it: one that lags may not know it yet.
     """
     shown = [view for view in views if view is not None]
     newest = max((len(view.assignment) for view in shown), default=0)
@@ -169,7 +169,7 @@ def _list_stages(topic: PlannedTopic, steps: Sequence[Step]) -> Iterator[_Stage]
 
 
 def _pick_keys(topic: PlannedTopic, config: Mapping[str, str]) -> Mapping[str, str]:
-    """Pick what the plan sets or unsets. All is picked of a topic that it creates."""
+    """Pick the configs that the plan sets or unsets; all configs of a topic that it creates."""
     if topic.before is None:
         return dict(config)
     altered = _list_altered(topic)
@@ -223,7 +223,7 @@ def _name_resized_rows(
 def _name_moved_rows(
     topic: PlannedTopic, after: TopicImage, live: TopicState, counts: set[int], first: int
 ) -> Iterator[Finding]:
-    """Name a number of partitions that apply never leaves, or partitions on other brokers.
+    """Name a partition count that no run of apply leaves, or partitions on other brokers.
 
     Those before `first` may be on any.
     """

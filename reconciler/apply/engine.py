@@ -127,7 +127,7 @@ class _Run:
         return any(topic.sent for topic in self.topics.values())
 
     def check_against_cluster(self) -> None:
-        """Find what is left to do. Errors: StalePlanError with everything that moved."""
+        """Find what is left to do. Errors: StalePlanError with everything that changed."""
         planned = {topic.name: topic for topic in self.plan.topics if steps_of(topic)}
         # For the cluster's id, its brokers, and their defaults, which brokers only show on topics.
         # Topics come from every broker's view: a single one may be late.
@@ -257,7 +257,7 @@ class _Run:
             del self.topics[name]
 
     def _fail_unsynced(self) -> None:
-        """Give up topics whose replicas left sync while other steps were executed."""
+        """Give up topics with replicas that fell out of sync while other steps were executed."""
         left = {n: t.planned for n, t in self.topics.items() if t.todo and not t.failure}
         for name, finding in find_unsynced(self.reader, left, self.defaults).items():
             self.topics[name].failure = Answer(AnswerKind.NOT_DONE, finding.rule, finding.what)

@@ -48,7 +48,7 @@ class StepKind(Generic[S]):
     controller; `split`, what one request can take of it and what has to follow. `done_error` is
     the refusal that says that the step is done already, by a request whose answer was lost.
     `take_effect` turns what the topic was into what the step makes of it; `is_shown` looks for an
-    effect that no image holds. `name_missing` names what lacks while the step is not done.
+    effect that no image holds. `name_missing` names what is missing while the step is not done.
     `rests_on` is the first partition whose row, like all later ones, must be as planned for the
     step; None if replicas may be anywhere, since a move of another run may go on meanwhile.
     `replicas_each` is the number of replicas that every partition must have before the step.

@@ -18,8 +18,8 @@ OTHERWISE = "created-otherwise"
 _TO_BROKERS = "write placement: broker below this cluster in clusters.yaml"
 LEAVE = f"if they always do, {_TO_BROKERS}"
 NAME_IT = (
-    "if they always do, write in the spec what they make, and name the service below this cluster "
-    "in clusters.yaml (service)"
+    "if they always do, write the values that they set into the spec, and name the service below "
+    "this cluster in clusters.yaml (service)"
 )
 TAKE_NONE = f"if they take no assignment at all, {_TO_BROKERS}"
 NOT_ASSIGNED = frozenset({"INVALID_REPLICA_ASSIGNMENT", "INVALID_REQUEST"})
@@ -143,7 +143,7 @@ def judge_outcome(topic: Progress, left: Remaining | None, stopped: str) -> Outc
 
 
 def _conclude_otherwise(planned: PlannedTopic, left: Remaining) -> Outcome:
-    """Say that the brokers accepted every step, and made something else than they were asked for.
+    """Say that the brokers accepted every step, but did something else than the plan.
 
     New replicas on other brokers are what the spec counts. Another number of them, or a config, of
     a topic that this run created, is not.

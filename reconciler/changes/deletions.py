@@ -1,4 +1,4 @@
-"""Reasons not to delete a topic: it is deleted only if it is certain that nobody uses it.
+"""Reasons not to delete a topic: it is deleted only if it is certainly unused.
 
 `object_to_use` runs twice: in the plan, and right before the deletion.
 """
@@ -82,7 +82,7 @@ def object_to_use(usage: TopicUsage, unused_for_ms: int) -> Iterator[Objection]:
             return
         what = f"its newest record is of {describe_time(usage.newest_ms)}, "
         if age_ms < 0:  # producers choose timestamps freely
-            what += "which is still to come"
+            what += "which is in the future"
             way_out = "have no record of that time in it; its time does not say when it was written"
         else:
             limit = _describe_ms(unused_for_ms)
@@ -122,7 +122,7 @@ def _object_to_cluster(state: TopicState, settings: Mapping[str, str]) -> Iterat
         )
         yield Objection("deletion-disabled", what, way_out)
     if state.topic_id is None:
-        what = "its topic id is not known, and by name another topic could be hit"
+        what = "its topic id is not known, and a deletion by name could delete another topic"
         yield Objection("deletion-unseen", what, "plan on the cluster itself")
     if state.reassigning:
         listed = ", ".join(map(str, sorted(state.reassigning)))

@@ -56,7 +56,7 @@ def _note(
         way_out = "ask for its deletion with state: absent, or write a later date"
         yield Finding(EXPIRED, what, way_out, spec.where("expires"), Severity.WARNING)
     elif limit_ms is not None and _is_idle(usage, limit_ms) and not spares(IDLE, spec.name):
-        what = f"it is idle for more than {format_duration(limit_ms)}: {describe_use(usage)}"
+        what = f"it has been idle for more than {format_duration(limit_ms)}: {describe_use(usage)}"
         way_out = "ask for its deletion with state: absent, or exempt it from topic-idle"
         yield Finding(IDLE, what, way_out, spec.where("idle_after"), Severity.WARNING)
 

@@ -26,7 +26,7 @@ _WAY_OUT = "run apply by hand on that branch, which plans what it asks for now"
 def find_outdated(
     plan: Plan, entry: ClusterEntry, specs: Iterable[TopicSpec], branch: Changes
 ) -> tuple[Finding, ...]:
-    """Find in what a branch does not ask for what a plan does; nothing if it does.
+    """Return the points in which a branch does not ask for what a plan does; none if it does.
 
     `entry` and `specs` are those of the plan's own commit. `branch` holds what is at the tip of the
     branch, and `branch.everything` why that cannot be read.

@@ -43,7 +43,7 @@ from reconciler.units import approximate_duration
 Assemble = Callable[[Mapping[str, Assignment] | None], Plan]
 
 SETTINGS = ("balance", "capacity", "exclude_brokers", "guards", "placement", "strategy")
-"""The settings of a cluster on which the plans of all topics are based."""
+"""The settings of a cluster that the plans of all topics depend on."""
 UNSEEN = "sizes-unseen"
 NO_OWNER = "nobody"
 LEAST_PAUSE_S = 10.0
@@ -239,7 +239,7 @@ def note_accepted(chosen: int, outside: Collection[DriftedTopic]) -> Iterator[Fi
 
 
 def note_agreed(agreed: Sequence[str]) -> Iterator[Finding]:
-    """Return a note on topics whose specs changed, and that are as specified already."""
+    """Return a note on topics whose specs changed, and that already match them."""
     if agreed:
         what = f"as specified already: {name_some(agreed)}"
         yield Finding("topics-agreed", what, severity=Severity.NOTE)
@@ -264,7 +264,7 @@ def note_owners(
 
 
 def note_settings(changes: Changes, entry: ClusterEntry) -> Iterator[Finding]:
-    """Return a note if settings changed on which the plans of other requests are based."""
+    """Return a note if settings changed that the plans of other requests depend on."""
     if changes.everything or entry.name not in changes.then:
         return
     altered = [key for key in SETTINGS if changes.alter(entry, attrgetter(key))]
@@ -283,7 +283,7 @@ def note_rates(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:
         for step in steps_of(topic):
             gone = topic.before if step.verb is Verb.DELETE else None
             sizes[step.verb].append(len(gone.assignment) if gone else len(step.placed))
-    # As apply sends them: a deletion is not asked about before it is made.
+    # As apply sends them: a deletion is not validated first.
     made = [sizes[verb] for verb in Verb]
     asked = [sizes[verb] for verb in Verb if verb is not Verb.DELETE]
     least_s = find_least_s(entry.rates, [*asked, *made])
@@ -295,7 +295,9 @@ def note_rates(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:
         what = f"apply keeps to at most {kept} on {entry.name}: it takes about "
         what += f"{approximate_duration(least_s)} at least"
         if rates.partitions is not None:
-            what += ", as partitions count when they are asked about and when they are made"
+            what += (
+                ", because partitions count both when apply validates them and when it creates them"
+            )
         yield Finding("rates-pause", what, "", entry.where("rates"), Severity.NOTE)
 
 

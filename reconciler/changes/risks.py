@@ -82,7 +82,7 @@ def _list_entries(
 ) -> list[str]:
     """List the entries that accept every risk of a topic, and those that accept any change.
 
-    A risk of which the spec names single changes is accepted for a single change again.
+    If the spec accepts single changes of a risk, the entry for it also names the change.
     """
     single = {change.risk for change in diff.spec.accepts}
     entries = set(diff.spec.acknowledge)

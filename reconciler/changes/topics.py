@@ -82,7 +82,7 @@ class TopicDiff:
     the managed overrides after the change. `deletion` holds the facts that justify a deletion. If
     there are `refusals`, the topic does not change at all. `pending` lists differences that this
     plan leaves to a plan of moves. `explicit` holds the configs that are in force by the brokers'
-    defaults, and that are set so that they stay in force.
+    defaults, and that are set explicitly so that they stay in force.
     """
 
     spec: TopicSpec

@@ -56,7 +56,7 @@ class PlacementBrokers:
                 "rf-le-brokers",
                 f"replication_factor {replication} exceeds the {count(able, 'broker')} "
                 f"that can take replicas{self._name_others()}",
-                join_ways(lower, "bring up more brokers"),
+                join_ways(lower, "add brokers"),
                 spec.where("replication_factor"),
             )
         elif spec.rack_aware and 0 < len(unracked) < able:

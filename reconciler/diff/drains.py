@@ -43,8 +43,8 @@ def keep_drained_topics(
     """Yield a spec that asks for no other change for every other topic on a broker to drain.
 
     In: the names of the `planned` topics, and all `specs` of the cluster. A broker is empty only
-    without the topics of no file, and without Kafka's own. A topic to be deleted stays. Manual rows
-    are kept: a drain chooses no others.
+    without unmanaged topics and Kafka's internal ones. A topic to be deleted stays. Manual rows are
+    kept: a drain chooses no others.
     """
     written = {spec.name: spec for spec in specs}
     rows = {each.topic: each.replicas for each in cluster.reassignments}

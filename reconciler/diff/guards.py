@@ -34,7 +34,7 @@ def _check_audit(entry: ClusterEntry, plan: Plan, state: ClusterState) -> Iterat
     if name is not None and KafkaRequest.INIT_PRODUCER_ID in state.unoffered:
         what = f"the brokers of {entry.name} do not offer {KafkaRequest.INIT_PRODUCER_ID}, so no "
         what += f"record can be written to audit_topic {name} exactly once"
-        way_out = "take audit_topic away, and keep the journal of apply instead"
+        way_out = "remove audit_topic, and keep the journal of apply instead"
         yield Finding("request-unoffered", what, way_out, entry.where("audit_topic"))
         return
     if name is None or name in state.topics:
@@ -48,7 +48,7 @@ def _check_audit(entry: ClusterEntry, plan: Plan, state: ClusterState) -> Iterat
         yield Finding("audit-topic", what, way_out, where, Severity.NOTE)
         return
     what = f"audit_topic {name} is not on {entry.name}, so apply would refuse this plan"
-    way_out = "give it a spec and plan it as well, or take audit_topic away"
+    way_out = "write a spec for it and plan it as well, or remove audit_topic"
     yield Finding("audit-topic", what, way_out, where)
 
 

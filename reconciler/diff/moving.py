@@ -1,4 +1,4 @@
-"""Changes that move existing replicas: which are allowed, what they hold up, and notes on both."""
+"""Changes that move existing replicas: which are allowed, what they delay, and notes on both."""
 
 from __future__ import annotations
 
@@ -137,7 +137,8 @@ def name_partitions(numbers: Collection[int], one: str, many: str) -> str:
 def note_moves(
     pending: str, unmade: str, where: Location, unoffered: Collection[KafkaRequest]
 ) -> Finding:
-    """Say what is `pending` for a plan of moves; or what stays `unmade`, since none can be made."""
+    """Say what is `pending` for a plan of moves, or what stays `unmade` because no plan can move
+    replicas."""
     if why := explain_unmovable(unoffered):
         what = f"{unmade}: {why}"
         return Finding("request-unoffered", what, ANOTHER_WAY, where, Severity.NOTE)

@@ -84,7 +84,7 @@ def mute_notes(entry: ClusterEntry, notes: Iterable[Finding]) -> tuple[Finding, 
 
 
 def note_traffic(state: ClusterState, kinds: Collection[LoadKind]) -> Iterator[Finding]:
-    """Note over what time the rates of some kinds were measured, and which of them are guesses.
+    """Note how long the rates of some kinds were measured, and which of them are guesses.
 
     Rates that a snapshot has from elsewhere were not measured, and nothing is known of them.
     """
@@ -108,7 +108,7 @@ def note_traffic(state: ClusterState, kinds: Collection[LoadKind]) -> Iterator[F
     if LoadKind.READ in kinds and state.committed_offsets is not None:
         what = (
             f"reads are guesses, from what groups committed over {window}: consumers that do not "
-            "commit count as none, and what followers serve counts for leaders"
+            "commit are not counted, and reads from followers count for leaders"
         )
         yield Finding("rates-measured", what, way_out, severity=Severity.NOTE)
 
@@ -170,12 +170,12 @@ def note_unregistered(entry: ClusterEntry, state: ClusterState) -> Iterator[Find
         listed = ", ".join(map(str, gone))
         brokers = f"no broker {listed} is" if len(gone) == 1 else f"no brokers {listed} are"
         line = "the line" if len(gone) == len(ids) else f"{listed} from {key}"
-        what = f"{brokers} registered: gone already, or a typo"
+        what = f"{brokers} registered: removed already, or a typo"
         way_out = f"remove {line}"
         if not state.lists_fenced:
             have = "has" if len(gone) == 1 else "have"
-            what = f"{brokers} alive or {have} replicas: stopped, gone already, or a typo"
-            way_out += ", unless such a broker is to come back"
+            what = f"{brokers} alive or {have} replicas: stopped, removed already, or a typo"
+            way_out += ", unless such a broker will join"
         yield Finding("broker-not-registered", what, way_out, entry.where(key), Severity.NOTE)
 
 
@@ -241,7 +241,8 @@ def note_internal_topics(entry: ClusterEntry, state: ClusterState) -> Iterator[F
 
 
 def note_pending_internal(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
-    """Say in a plan that does not raise them which internal topics a plan of moves is to raise."""
+    """Name the internal topics that a plan of moves will raise, in a plan that does not raise
+    them."""
     factor, where = entry.internal_replication_factor, entry.where(INTERNAL_FACTOR)
     if names := [spec.name for spec in raise_internal_topics(factor, where, state)]:
         what, on = f"{INTERNAL_FACTOR} {factor}", ", ".join(names)
@@ -250,7 +251,7 @@ def note_pending_internal(entry: ClusterEntry, state: ClusterState) -> Iterator[
 
 
 def note_pending_drains(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
-    """Say in a plan of changes which brokers a plan of moves is to drain."""
+    """Name the brokers that a plan of moves will drain, in a plan of changes."""
     for number in sorted(entry.drain_brokers):
         held = {
             name: sum(number in row for row in topic.assignment)
@@ -258,6 +259,6 @@ def note_pending_drains(entry: ClusterEntry, state: ClusterState) -> Iterator[Fi
         }
         topics = sum(map(bool, held.values()))
         if topics:
-            what = f"broker {number} is to be drained, and holds "
+            what = f"broker {number} will be drained, and holds "
             what += f"{count(sum(held.values()), 'replica')} of {count(topics, 'topic')}"
             yield note_moves(what, what, entry.where("drain_brokers"), state.unoffered)

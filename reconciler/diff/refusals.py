@@ -17,7 +17,7 @@ Allows = Callable[[TopicSpec], bool]
 Edit = tuple[str, TopicSpec]
 
 BY_SERVICE = "change it with the service's own tools"
-"""What there is instead of an edit that allows moves, where the brokers place replicas."""
+"""The way out instead of an edit that allows moves, if the brokers place replicas."""
 
 
 def allow_all(_: TopicSpec) -> bool:
@@ -68,7 +68,7 @@ def refuse_look_alikes(
 ) -> Iterator[Finding]:
     """Refuse a new name if its metrics would collide with those of a live topic."""
     for live in sorted(look_alikes):
-        edit = (f"put {live} into the spec instead", replace(spec, name=live))
+        edit = (f"write {live} in the spec instead", replace(spec, name=live))
         yield Finding(
             "name-collides-with-live",
             f"topic {spec.name} would collide with the live topic {live}: "
@@ -324,12 +324,14 @@ def note_not_managed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
     """Add a note for each override that no spec can manage."""
     for key, value in sorted(state.config.items()):
         if key in NOT_MANAGED_KEYS:
-            what = f"{key} is set on the topic: a reassignment is throttled, or left it behind"
+            what = (
+                f"{key} is set on the topic: a reassignment is throttled, or an earlier one left it"
+            )
             way_out = "reconciler moves settle removes it once nothing uses it"
             if value is not None and "*" in value:  # reconciler sets none, so settle leaves it
                 way_out = f"reconciler moves unthrottle --topic {state.name} removes it"
         elif value is None:
-            what = f"{key} is set on the topic, though the brokers do not know that key"
+            what = f"{key} is set on the topic, but the brokers do not know that key"
             way_out = "kafka-configs --delete-config removes it"
         else:
             continue

@@ -35,7 +35,8 @@ _NEEDED: Mapping[Verb, tuple[tuple[KafkaRequest, ...], str]] = MappingProxyType(
         Verb.ELECT: ((KafkaRequest.ELECT_LEADERS,), "leaders cannot be elected through Kafka"),
         Verb.DELETE: (
             (KafkaRequest.TOPIC_IDS, KafkaRequest.DELETE_TOPICS),
-            "topics cannot be deleted by their ids, and by name another topic could be hit",
+            "topics cannot be deleted by their ids, and a deletion by name could delete another "
+            "topic",
         ),
     }
 )

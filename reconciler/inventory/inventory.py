@@ -21,7 +21,8 @@ Kind = Literal["topics", "brokers", "partitions", "groups", "configs"]
 
 
 class Standing(StrEnum):
-    """Whose a live topic is. `ignored`: clusters.yaml leaves it to others (`ignore`, `owns`)."""
+    """How the estate treats a live topic. `ignored`: clusters.yaml excludes it (`ignore`,
+    `owns`)."""
 
     MANAGED = "managed"
     UNMANAGED = "unmanaged"
@@ -71,7 +72,7 @@ class Inventory:
         return replace(self, state=replace(self.state, notes=(*self.state.notes, *notes)))
 
     def stand(self, name: str) -> Standing | None:
-        """Return whose a topic is; None if there is no estate to ask."""
+        """Return how the estate treats a topic; None without an estate."""
         if self.state.topics[name].internal:
             return Standing.INTERNAL
         if self.entry is None:
@@ -127,7 +128,7 @@ class Inventory:
         return usage.newest_ms is None or usage.newest_ms < since_ms
 
     def check(self, choice: Choice) -> None:
-        """Refuse names that nothing has: an empty answer would look as if all were well.
+        """Refuse names that nothing has: an empty answer would look like a healthy cluster.
 
         Errors: UsageError for a glob that no live topic matches, an owner or a label that no spec
         has, and filters that need an estate.

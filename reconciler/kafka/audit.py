@@ -32,12 +32,12 @@ def read_audit_topic(connection: Connection, since: datetime | None = None) -> I
     if topic is None:
         what = f"{entry.name} has no audit_topic"
         way_out = (
-            "name one in clusters.yaml, for the applies to come; "
-            "--journal reads the journal of a run"
+            "name one in clusters.yaml, so that applies are recorded from now on; --journal reads "
+            "the journal of a run"
         )
         raise ClusterError([Finding("audit-topic", what, way_out, entry.location)])
     what = f"audit_topic {topic} is not on {entry.name}"
-    absent = Finding("audit-topic", what, "give it a spec and apply that", entry.location)
+    absent = Finding("audit-topic", what, "write a spec for it and apply that", entry.location)
     check_topic_right(connection, topic, AclOperation.READ, absent)
     # Brokers are asked for no coordinator: without a subscription nothing is done with the group.
     consumer = connection.settings.build_consumer(

@@ -126,7 +126,8 @@ class Connection:
                 self._client = None
 
     def take_throttle(self, client: AdminClient) -> float:
-        """Return for how long the brokers hold up this client, and discard it then: others go on.
+        """Return how long the brokers throttle this client, and discard it then: other clients
+        continue.
 
         Brokers answer at once, and read nothing more from the connection until a quota is kept
         again (KIP-219). Units: seconds, since the last call.
@@ -321,13 +322,13 @@ class _Opening:
         reached = [s for s in self.settings.servers if self.probed[s].reach is Reach.BROKER]
         if reached:
             what = (
-                f"{', '.join(reached)} takes connections, and the client has no answer after "
+                f"{', '.join(reached)} accepts connections, but the client has no answer after "
                 f"{PATIENCE_S:.0f} s{reason}"
             )
-            way_out = "look whether the brokers, or this machine, have too much to do; run it again"
+            way_out = "check whether the brokers or this machine are overloaded, then run it again"
         else:
             what = f"no answer from {servers} within {PATIENCE_S:.0f} s{reason}"
-            way_out = "check the address, firewalls between here and there, and the brokers"
+            way_out = "check the address, the firewalls on the way, and the brokers"
         return Finding("connect-timeout", what, way_out, where)
 
 

@@ -43,7 +43,7 @@ class Trouble:
 
     @property
     def tells_nothing(self) -> bool:
-        """Return whether the trouble only summarizes other troubles."""
+        """Return whether the error only summarizes other errors."""
         return self.code == KafkaError._ALL_BROKERS_DOWN
 
 
@@ -129,8 +129,8 @@ class _Explanation:
         if trouble.code == KafkaError._AUTHENTICATION:
             return self._authentication(server, trouble.text)
         if "certificate verify failed" in trouble.text:
-            # The client's text is the same for a stranger's certificate, an expired one and one for
-            # another name. The probe has looked at which it is.
+            # The client's text is the same for an untrusted certificate, an expired one and one for
+            # another name. The probe has found out which it is.
             if listener is not None and listener.untimely:
                 return self._untimely(server, listener.untimely)
             return self._untrusted(server, misnamed=listener is not None and listener.signed)
@@ -189,8 +189,8 @@ class _Explanation:
             way_out = "check sasl.oauthbearer.token.endpoint.url, client.id and client.secret"
             if _CERTIFICATE_OF_ENDPOINT.search(reason):
                 way_out = (
-                    "point https.ca.location at the authority that signed the certificate of the "
-                    "endpoint, or write probe for the authorities of this machine"
+                    "set https.ca.location to the authority that signed the certificate of the "
+                    "endpoint, or to probe for the authorities of this machine"
                 )
             return self._finding("connect-token", what, way_out)
         # ILLEGAL_SASL_STATE: a listener without SASL answers a handshake with this error.
@@ -234,7 +234,7 @@ class _Explanation:
             way_out = "use a name that the certificate holds in bootstrap.servers"
         else:
             what = f"the certificate of {server} is not signed by {against}"
-            way_out = "point ssl.ca.location at the authority that signed it"
+            way_out = "set ssl.ca.location to the authority that signed it"
         return self._finding("connect-tls-untrusted", what, way_out)
 
     def _untimely(self, server: str, untimely: Untimely) -> Finding:
@@ -270,7 +270,7 @@ class _Explanation:
         return Finding(rule, what, way_out, self.where)
 
 
-_ADVERTISED = "check advertised.listeners of the broker, and this machine's way there"
+_ADVERTISED = "check advertised.listeners of the broker, and the network from this machine"
 
 _REACHES: Mapping[Reach, tuple[str, str, str]] = {
     Reach.UNKNOWN_HOST: (
@@ -286,18 +286,18 @@ _REACHES: Mapping[Reach, tuple[str, str, str]] = {
     Reach.UNREACHABLE: (
         "connect-refused",
         "cannot be reached from this machine",
-        "check the network between here and there",
+        "check the network on the way",
     ),
     Reach.SILENT: (
         "connect-timeout",
         "does not answer",
-        "check the address, firewalls between here and there, and that the broker is healthy",
+        "check the address, the firewalls on the way, and that the broker is healthy",
     ),
     Reach.CLOSED: (
         "connect-not-kafka",
-        "takes the connection and closes it at once",
-        "check the port, and that a broker runs behind it: a load balancer and a port-forward "
-        "take connections without one",
+        "accepts the connection and closes it at once",
+        "check the port, and that a broker runs behind it: a load balancer or a port-forward "
+        "accepts connections without a broker",
     ),
     Reach.FOREIGN: (
         "connect-not-kafka",
@@ -368,7 +368,7 @@ def explain_refusal(settings: ClientSettings, refusal: Exception, where: Locatio
         or _explain_token(text)
         or _explain_password(settings, text)
         or _explain_content(settings, text)
-        or (f"the client does not take its settings: {text}", _CORRECT)
+        or (f"the client does not accept its settings: {text}", _CORRECT)
     )
     return [Finding(RULE, *said, where)]
 
@@ -387,7 +387,7 @@ def _explain_mechanism(settings: ClientSettings, text: str) -> tuple[str, str] |
     )
     way_out = (
         "build confluent-kafka against a librdkafka with GSSAPI (pip install --no-binary "
-        "confluent-kafka confluent-kafka), or take another mechanism"
+        "confluent-kafka confluent-kafka), or use another mechanism"
     )
     return what, way_out
 
@@ -398,7 +398,7 @@ def _explain_import(refusal: Exception, text: str) -> tuple[str, str] | None:
         return None
     what, _, command = text.partition(" Install with: ")
     way_out = f"run {command} where reconciler is installed" if command else "install what it needs"
-    return f"the client does not take its settings: {what.removesuffix('.')}", way_out
+    return f"the client does not accept its settings: {what.removesuffix('.')}", way_out
 
 
 def _explain_token(text: str) -> tuple[str, str] | None:
@@ -425,7 +425,7 @@ def _explain_password(settings: ClientSettings, text: str) -> tuple[str, str] | 
         return None
     if "key values mismatch" in text:
         what = f"{place} holds another key than that of the client certificate"
-        return what, "take the key and the certificate that were made together"
+        return what, "use the key that belongs to the certificate"
     key = settings.get(name)
     if name.endswith(".location"):
         key = Path(key).read_text(encoding="utf-8", errors="replace")

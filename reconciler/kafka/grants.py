@@ -1,4 +1,4 @@
-"""What an account lacks of a list of rights, asked as that account. Nothing is changed."""
+"""Which rights of a list an account lacks, asked as that account. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _NOTHING_YET = "nothing of it exists yet"
 
 @dataclass(slots=True)
 class _Answer:
-    """The rights that lack, with topics that show it, and why nothing is known of others."""
+    """The missing rights, with topics that lack them, and why others are not known."""
 
     lacking: dict[Right, set[str]] = field(default_factory=dict)
     unknown: dict[Right, str] = field(default_factory=dict)

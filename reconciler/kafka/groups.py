@@ -1,4 +1,4 @@
-"""Consumer groups of a cluster: members, committed offsets, and how far the topics go.
+"""Consumer groups of a cluster: members, committed offsets, and the end offsets of topics.
 
 What an account may not see, or what no client can ask for, is said and not left out silently.
 Committed offsets are read through kafka-python, for the reason in `usage`.
@@ -39,7 +39,7 @@ _READ_BY = "neither client has the request that shows what it reads"
 
 
 def read_groups(connection: Connection, topics: Collection[str] | None = None) -> GroupsReading:
-    """Read the groups of a cluster, with those of their offsets that are on some topics; None: all.
+    """Read the groups of a cluster, with their offsets on some topics; None: on all topics.
 
     Groups that hold the lock of an apply are left out. Errors: ClusterError if the cluster does not
     answer at all. Cost: a request for each broker, one or two for every 100 groups, and one for

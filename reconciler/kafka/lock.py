@@ -42,8 +42,8 @@ OURSELVES = "this run itself, whose last release the brokers did not get"
 """The holder while a coordinator moves: it expires with the session."""
 
 WITHOUT = {
-    GROUP: "pass --no-lock if a CI concurrency group or the like keeps other applies away",
-    MOVES_GROUP: "pass --no-lock if a CI concurrency group or the like keeps other moves away",
+    GROUP: "pass --no-lock if a CI concurrency group or the like prevents other applies",
+    MOVES_GROUP: "pass --no-lock if a CI concurrency group or the like prevents other moves",
 }
 
 
@@ -114,7 +114,7 @@ class ClusterLock:
             self.membership.check()
         except MembershipLostError as error:
             what = f"the lock of {self.name} is lost: {error}"
-            way_out = "see what another run changed, then plan again"
+            way_out = "check what another run changed, then plan again"
             raise LockLostError([Finding("lock-lost", what, way_out)]) from error
 
 

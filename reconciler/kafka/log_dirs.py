@@ -195,7 +195,7 @@ def _ask_broker(client: Any, broker: int) -> Any:
 
 
 def list_stored(client: Any, broker: int) -> frozenset[Place] | None:
-    """Return the partitions in the log directories of a broker; None if it does not tell.
+    """Return the partitions in the log directories of a broker; None if it does not say.
 
     A directory that has failed holds none: nothing there can be read any more.
     """

@@ -196,8 +196,8 @@ class ClientPerBroker:
             client = self._client(node)
             try:
                 # Metadata goes to any broker that the client is connected to, and the bootstrap
-                # address alone does not pin it. A request for configs names its broker, so it
-                # comes first: the client stays with that connection.
+                # address alone does not pin it. A request for configs names its broker, so it comes
+                # first: the client stays with that connection.
                 read_configs(client, (_ANY_TOPIC,), (node.id,))
                 metadata = read_metadata(client)
             except KafkaException:

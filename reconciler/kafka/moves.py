@@ -158,7 +158,7 @@ class MovesReader:
         return found
 
     def read_stored(self, broker: int) -> frozenset[Place] | None:
-        """Return the partitions in the log directories of a broker; None if it does not tell."""
+        """Return the partitions in the log directories of a broker; None if it does not say."""
         return self._ask(lambda client: list_stored(client, broker))
 
     def _ask(self, question: Callable[[Any], T]) -> T:

@@ -31,7 +31,7 @@ _WHATEVER_THE_DATE = 0x200000
 
 
 class Reach(StrEnum):
-    """How far a connection to an address gets."""
+    """The result of a connection to an address."""
 
     UNKNOWN_HOST = "no such host"
     REFUSED = "refused"

@@ -11,7 +11,7 @@ from reconciler.kafka.second_client import NoAnswerError, ask_second_client
 
 
 def read_voters(connection: Connection) -> frozenset[int]:
-    """Return the ids of the controllers that vote (KIP-595); none if the cluster does not tell."""
+    """Return the ids of the controllers that vote (KIP-595); none if the cluster does not say."""
     from kafka.errors import KafkaError as ClientError
 
     try:
@@ -25,7 +25,7 @@ def read_voters(connection: Connection) -> frozenset[int]:
 def read_fenced(connection: Connection) -> Mapping[int, str | None] | None:
     """Return the racks of the registered brokers that are not alive (KIP-1073, Kafka 4.0).
 
-    None if the cluster does not tell.
+    None if the cluster does not say.
     """
     from kafka.errors import KafkaError as ClientError
 

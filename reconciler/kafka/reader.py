@@ -211,7 +211,7 @@ class KafkaReader:
         return measure_rates(before, self.read_traffic(state, loads))
 
     def read_voters(self, state: ClusterState) -> ClusterState:
-        """Add the controllers that vote to a state; none if the cluster does not tell."""
+        """Add the controllers that vote to a state; none if the cluster does not say."""
         return replace(state, voters=read_voters(self._connection))
 
     def read_fenced(
@@ -219,7 +219,7 @@ class KafkaReader:
     ) -> ClusterState:
         """Add those of the `named` brokers to a state that are registered and not alive.
 
-        None is every broker. Nothing is added if the cluster does not tell. Cost: one request.
+        None is every broker. Nothing is added if the cluster does not say. Cost: one request.
         """
         found = read_fenced(self._connection)
         if found is None:

@@ -204,12 +204,12 @@ def check_move_rights(connection: Connection, names: Collection[str]) -> None:
 def _find_immovable(
     connection: Connection, client: AdminClient, names: Collection[str]
 ) -> tuple[list[str], Mapping[str, Collection[str]]]:
-    """Return the rights that lack for moves: on the cluster, and on topics by right."""
+    """Return the rights that are missing for moves: on the cluster, and on topics by right."""
     brokers, operations = list_held(client)
     held = read_held(connection, operations)
     on_cluster = _list_missing(_MOVES, held)
-    # Where a right to describe lacks, brokers show no rights. Then an answer about configs is all
-    # there is to tell whether AlterConfigs lacks as well, since that brings DescribeConfigs.
+    # If a right to describe is missing, brokers show no rights. Then only an answer about configs
+    # tells whether AlterConfigs is missing as well, since that brings DescribeConfigs.
     if AclOperation.DESCRIBE not in held and read_broker_configs(client, brokers[:1]).values:
         on_cluster.remove("AlterConfigs")
     on_topics: dict[str, list[str]] = {}

@@ -150,7 +150,7 @@ class ClientSettings:
 
         `watch` gets the client's statistics as JSON, several times a second. They pile up in the
         client between two polls, so it is for clients that are soon closed.
-        Errors: for properties that the client does not take, KafkaException, ValueError or
+        Errors: for properties that the client does not accept, KafkaException, ValueError or
         TypeError; ImportError if they need a library that is not installed;
         ClusterError if there is no token.
         """
@@ -211,12 +211,12 @@ def resolve_settings(
     settings = ClientSettings(properties, overridden=overridden, where=entry.location)
     if not settings.servers and not findings:  # a reference that fails may be the address
         what = f"{entry.name} has no bootstrap servers"
-        way_out = "write client.bootstrap.servers in clusters.yaml, or give --bootstrap-servers"
+        way_out = "write client.bootstrap.servers in clusters.yaml, or pass --bootstrap-servers"
         findings.append(Finding("connect-address", what, way_out, entry.location))
     # validate found this only if the addresses are those of clusters.yaml.
     if settings.servers and settings.tokens is not None and not settings.tokens.region:
         what = f"{MSK_IAM} needs the AWS region of the cluster, and its addresses name none"
-        way_out = "write aws.region: eu-west-1, or whichever it is"
+        way_out = "write the region, such as aws.region: eu-west-1"
         findings.append(Finding(AUTHENTICATION, what, way_out, entry.location))
     if findings:
         raise ClusterError(findings)
@@ -264,14 +264,14 @@ def _look_up(
         value = Path(reference.name).read_text(encoding="utf-8").removesuffix("\n")
     except OSError as error:
         what = f"{name} refers to {reference}: {error.strerror}"
-        raise _unresolved(what, "put the secret there, readable for this run", where) from None
+        raise _unresolved(what, "write the secret there, readable by this run", where) from None
     except UnicodeDecodeError:
         what = f"{name} refers to {reference}, which is not UTF-8 text"
-        raise _unresolved(what, "put the secret there as text", where) from None
+        raise _unresolved(what, "write the secret there as text", where) from None
     if value := value.removesuffix("\r"):
         return value
     what = f"{name} refers to {reference}, which is empty"
-    raise _unresolved(what, "put the secret there", where)
+    raise _unresolved(what, "write the secret there", where)
 
 
 def _holds_bytes(text: str) -> bool:

@@ -1,4 +1,5 @@
-"""What clients ask of a cluster, for --verbose and --debug: requests, brokers, times and retries.
+"""The requests of clients to a cluster, for --verbose and --debug: requests, brokers, times and
+retries.
 
 Texts of clients pass through the log's handler, which hides the secrets of the run.
 """

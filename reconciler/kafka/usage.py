@@ -66,7 +66,7 @@ def _sum_up(found: Offsets, topic: str, partitions: int) -> TopicUsage:
     """Combine the leaders' answers for one topic."""
     seen_at_ms = found.seen_at_ms
     if topic in found.unseen:
-        way_out = "see that every partition has a leader, and plan again"
+        way_out = "make sure that every partition has a leader, and plan again"
         return TopicUsage(seen_at_ms, unseen=found.unseen[topic], way_out=way_out)
     keys = [(topic, number) for number in range(partitions)]
     ends = tuple(found.end[key] for key in keys)
@@ -186,7 +186,7 @@ def check_visibility(connection: Connection, metadata: ClusterMetadata, found: G
     offsets = metadata.topics.get(OFFSETS_TOPIC)
     if offsets and any(partition.leader < 0 for partition in offsets.partitions.values()):
         what = f"consumer groups are not visible: partitions of {OFFSETS_TOPIC} have no leader"
-        found.miss(what, "bring their brokers back, and plan again")
+        found.miss(what, "start their brokers, and plan again")
 
 
 def _ask_or_miss(

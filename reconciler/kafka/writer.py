@@ -293,7 +293,7 @@ def check_audit_topic(connection: Connection, topic: str, *, planned: bool) -> N
     absent = None
     if not planned:
         what = f"audit_topic {topic} is not on {connection.entry.name}"
-        way_out = "give it a spec and apply that first, or take audit_topic away"
+        way_out = "write a spec for it and apply that first, or remove audit_topic"
         absent = Finding("audit-topic", what, way_out, connection.entry.location)
     check_topic_right(connection, topic, AclOperation.WRITE, absent)
 

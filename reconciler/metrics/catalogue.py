@@ -108,7 +108,7 @@ _ALL = (
     ),
     Metric(
         "reconciler_plan_findings",
-        "Findings of the latest plan that are no refusals, by rule and severity.",
+        "Findings of the latest plan that are not refusals, by rule and severity.",
         ("cluster", "rule", "severity"),
         ONE,
     ),

@@ -89,7 +89,7 @@ class Right:
 class CheckedRights:
     """Rights that an account lacks, with topics that show it, and why others are not known.
 
-    No topics are named if the right lacks on the entire resource.
+    No topics are named if the right is missing on the entire resource.
     """
 
     lacking: Mapping[Right, tuple[str, ...]]

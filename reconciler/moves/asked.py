@@ -1,4 +1,4 @@
-"""All that clusters.yaml and the specs ask a plan of moves for: a rebalance comes last.
+"""All moves that clusters.yaml and the specs ask for: a rebalance comes last.
 
 A rebalance levels what is there, so it is planned only once nothing else is to move. Rows that a
 spec asks for, or a drain, would otherwise be copied twice.
@@ -50,19 +50,19 @@ def plan_asked(
     if asked is None or topics != "*" or (changes and not changes.alter(entry, _read)):
         return plan
     if is_over(asked, state.read_on):
-        what = f"the rebalance until {asked.until} asks for nothing any more"
+        what = f"the rebalance until {asked.until} is over and has no effect"
         return _add_note(entry, plan, "rebalance-over", what, "remove the line, or write a date")
     if not state.user_topics:
         return plan
     if plan.refusals or any(steps_of(topic) or topic.refusals for topic in plan.topics):
-        what = "the rebalance waits until nothing else is to move"
-        way_out = "make these moves, then plan again"
+        what = "the rebalance waits until all other moves are made"
+        way_out = "apply the other moves, then plan again"
         return _add_note(entry, plan, "rebalance-waits", what, way_out)
     try:
         takers = sorted(asked.aim.brokers)
         made = plan_rebalance(entry, specs, state, brokers=takers, aim=asked.aim, approved=approved)
     except UsageError as error:
-        way_out = "write a rebalance of what the cluster has, or take it out of clusters.yaml"
+        way_out = "correct the brokers and loads of the rebalance, or remove it from clusters.yaml"
         what = f"the rebalance cannot be planned: {error}"
         return refuse_plan(plan, [Finding("rebalance-unable", what, way_out, entry.where(KEY))])
     scope = tuple(note_moved_scope(changes, choose_moving(entry, specs, changes), specs, made))

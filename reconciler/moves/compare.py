@@ -1,4 +1,4 @@
-"""What each aim of a rebalance would copy, and how near to their shares it brings the brokers."""
+"""The bytes that each aim of a rebalance would copy, and the balance that it reaches."""
 
 from __future__ import annotations
 

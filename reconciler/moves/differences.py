@@ -218,7 +218,7 @@ class _Comparison:
                     "broker-drained",
                     f"partition {number} is assigned to broker {brokers}, which drain_brokers "
                     "empties",
-                    f"assign it to other brokers, or take {brokers} off drain_brokers",
+                    f"assign it to other brokers, or remove {brokers} from drain_brokers",
                     spec.where(f"assignment.{number}"),
                 )
         for number in altered:
@@ -249,7 +249,7 @@ class _Comparison:
                 f"{name_partitions(short, 'needs', 'need')} {count(wanted[worst], 'broker')}, and "
                 f"{able[worst]} can hold {'it' if len(short) == 1 else 'them'} without broker "
                 f"{brokers}",
-                f"bring up more brokers, or take {brokers} off drain_brokers",
+                f"add brokers, or remove {brokers} from drain_brokers",
                 _place(diff),
             )
         elif leaving and eligible:
@@ -298,7 +298,7 @@ class _Comparison:
                 "moves-unhealthy",
                 f"{name_partitions(leaderless, 'has', 'have')} no leader, so there is nothing to "
                 "copy from",
-                f"bring {brokers} back and plan again",
+                f"start {brokers} and plan again",
                 _place(diff),
             )
         if bare:
@@ -323,8 +323,8 @@ def _note_foreign(
 ) -> Finding:
     return Finding(
         "moves-foreign",
-        f"{name_partitions(numbers, 'is', 'are')} being reassigned, and not to what is asked for "
-        "here, so the topic is left alone",
+        f"{name_partitions(numbers, 'is', 'are')} being reassigned, to other brokers than this "
+        "plan needs, so the topic is left as it is",
         "wait until that has ended, or cancel it, and plan again: reconciler moves status shows it",
         spec.where(changes[-1].path) if changes else spec.location,
         Severity.NOTE,

@@ -81,21 +81,21 @@ def _count(broker: int, rows: Rows) -> int:
 def _say_why(topic: PlannedTopic | None, spec: TopicSpec | None) -> str:
     """Say why a topic keeps replicas on a broker to drain."""
     if spec is not None and spec.absent:
-        return "it is to be deleted"
+        return "it will be deleted"
     if topic is None:
         return "this plan leaves it out"
     if topic.refusals:
         return f"refused: {topic.refusals[0].what}"
-    return "being reassigned by somebody else"
+    return "being reassigned by another tool or run"
 
 
 def note_drains(plan: Plan, state: ClusterState, where: Location) -> Iterator[Finding]:
-    """Say what a drain leaves behind, what it means for racks, and what to do after it."""
+    """Report what a drain leaves on brokers, its effect on racks, and what to do afterwards."""
     drains = plan.moves.drains if plan.moves else ()
     brokers = {broker.id: broker for broker in state.brokers}
     for drain in drains:
         if drain.unnamed:
-            are = "is in no file" if len(drain.unnamed) == 1 else "are in no file"
+            are = "is unmanaged" if len(drain.unnamed) == 1 else "are unmanaged"
             what = f"{count(len(drain.unnamed), 'topic')} on broker {drain.broker} {are}"
             yield Finding(
                 "drain-unnamed",
@@ -143,10 +143,10 @@ def _note_empty(broker: Broker, state: ClusterState, where: Location) -> Finding
         )
     what = f"broker {number} stores nothing" if alive else f"no replica is on broker {number}"
     steps = [
-        *(["remove it from the controllers' quorum, where it votes"] * (number in state.voters)),
+        *(["remove it from the controllers' quorum if it votes there"] * (number in state.voters)),
         *(["stop it"] * alive),
         f"unregister it with kafka-cluster unregister --id {number}",
-        f"take {number} off drain_brokers",
+        f"remove {number} from drain_brokers",
     ]
     return Finding("drain-done", what, ", then ".join(steps), where, Severity.NOTE)
 

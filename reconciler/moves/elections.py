@@ -29,7 +29,7 @@ def assemble_elections(
 ) -> Plan:
     """Plan the election of every preferred leader that does not lead and can.
 
-    In: `topics`, globs of names, separated by commas. All live topics count, also those in no file,
+    In: `topics`, globs of names, separated by commas. All live topics count, also unmanaged ones,
     but none that is internal to Kafka: its leaders hold coordinators and the lock of apply itself.
     A preferred leader that is dead or not in sync is not elected, since only an unclean election
     could; a note names it, and what helps if its disk has failed.

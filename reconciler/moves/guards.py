@@ -60,7 +60,7 @@ def _refuse_bytes(
             f"{format_size(most)}"
         )
         way_out = (
-            "split the plan, into several requests or with --topic, or raise max_bytes in "
+            "split the plan into several requests or with --topic, or raise max_bytes in "
             "clusters.yaml if this is intended"
         )
         yield Finding("moves-too-large", what, way_out, where)
@@ -172,7 +172,7 @@ def judge_lists(lists: Collection[ThrottleList], cluster: str) -> Iterator[Findi
             what = f"a throttle list of * is left on {named}{more}"
             options = " ".join(f"--topic {topic}" for topic in topics[:NAMED])
             remove = f"reconciler moves unthrottle {options} --cluster {cluster}"
-        what += "; the rate of a run would slow replicas there that catch up"
+        what += "; the rate of a run would also slow replicas of these topics that catch up"
         severity = Severity.ERROR if of_all else Severity.WARNING
         yield Finding("moves-throttle-left", what, f"remove it: {remove}", severity=severity)
 

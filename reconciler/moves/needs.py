@@ -1,4 +1,4 @@
-"""What a cluster needs that changes by itself: a request is to ask for it by one key.
+"""The needs of a cluster that changes by itself: a request asks for each by one key.
 
 Brokers join and hold nothing, brokers leave their band, and Kafka creates internal topics with too
 few replicas. One need at a time, in an order that copies nothing twice: internal topics, brokers
@@ -29,7 +29,7 @@ HIDDEN = "cluster-rights"
 
 
 class NeedKind(StrEnum):
-    """What is to become of the request of a cluster.
+    """The next state of the request of a cluster.
 
     `unknown`: it stays as it is, since something else comes first, or no plan can be made.
     """
@@ -100,17 +100,20 @@ def find_need(
 def _find_obstacle(
     entry: ClusterEntry, specs: tuple[TopicSpec, ...], state: ClusterState
 ) -> tuple[NeedKind, str]:
-    """Say why nothing is to be asked for now, and what that means; empty if something may be."""
+    """Explain why no request may be opened now, and what that means; empty if one may be."""
     if entry.moves is None or MoveKind.REBALANCE not in entry.moves.allow:
         return NeedKind.NOTHING, "moves.allow has no rebalance"
     if entry.rebalance is not None and not is_over(entry.rebalance, state.read_on):
         until = entry.rebalance.until
-        return NeedKind.NOTHING, f"clusters.yaml asks for a rebalance until {until} already"
+        return NeedKind.NOTHING, f"clusters.yaml already asks for a rebalance until {until}"
     if not state.user_topics:
         return NeedKind.NOTHING, "it has no topics"
     if any(note.rule == HIDDEN for note in state.notes):
         # A broker whose topics are hidden would look as if it had joined.
-        return NeedKind.UNKNOWN, "topics are hidden from the account, so nobody knows who joined"
+        return (
+            NeedKind.UNKNOWN,
+            "topics are hidden from the account, so it is not known which brokers joined",
+        )
     if state.reassignments:
         return NeedKind.UNKNOWN, "replicas are being moved"
     pending = plan_moves(entry, specs, state)

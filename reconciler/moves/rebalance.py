@@ -1,4 +1,4 @@
-"""A plan that levels what history left, or uses brokers that joined. It is made on request only."""
+"""A plan that balances existing replicas, or uses new brokers. It is made only on request."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def plan_rebalance(
     aim: LoadAim | None = None,
     approved: MovedRows | None = None,
 ) -> Plan:
-    """Plan the fewest moves that make replicas as even as possible, of topics and of the cluster.
+    """Plan the fewest moves that make the replicas of topics and of the cluster as even as
+    possible.
 
     `aim`: bring every broker into a band around its share of some loads instead, with the fewest
     bytes copied; topics stay as even as they are. `offline`: move only the replicas on failed log
@@ -206,8 +207,8 @@ def _note_uneven(
     if parts:
         yield Finding(
             "rebalance-uneven",
-            "only the brokers of --brokers take replicas, up to their even share; "
-            f"this stays uneven: {'; '.join(parts)}",
+            "only the brokers of --brokers take replicas, up to their even share, so this stays "
+            f"uneven: {'; '.join(parts)}",
             "a rebalance without --brokers also moves replicas between the others",
             severity=Severity.NOTE,
         )

@@ -154,7 +154,8 @@ class CommitDocument(Document):
 
 @document_of(Run)
 class RunDocument(Document):
-    """A run, as its record has it. `ended` and `at` are null if it was killed, or is not over."""
+    """A run, as its record has it. `ended` and `at` are null if it was killed, or is still
+    running."""
 
     made_of: ClassVar[type | None] = Run
 

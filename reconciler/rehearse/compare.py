@@ -35,7 +35,7 @@ def compare_found(
 
 
 def _expect(topic: PlannedTopic, setup: TopicImage | None) -> TopicImage | None:
-    """Return a topic as planned, with the overrides that the plan does not speak of as they were.
+    """Return a topic as planned, with unplanned overrides as they were.
 
     A plan knows nothing of keys that its cluster does not offer.
     """

@@ -201,7 +201,7 @@ def choose_release(wanted: str | None, known: Sequence[str]) -> tuple[str, tuple
     """
     if wanted is None:
         what = f"the cluster's Kafka release is unknown; rehearsed on {known[-1]}"
-        return known[-1], (_note(what, "write kafka_version in clusters.yaml, or say --kafka"),)
+        return known[-1], (_note(what, "write kafka_version in clusters.yaml, or pass --kafka"),)
     if wanted in known:
         return wanted, ()
     line = parse_version(wanted)
@@ -209,5 +209,5 @@ def choose_release(wanted: str | None, known: Sequence[str]) -> tuple[str, tuple
     release = before[-1] if before else known[0]
     if wanted == spell_line(line) == spell_line(parse_version(release)):
         return release, ()
-    what = f"the cluster runs Kafka {wanted}, which is not here; rehearsed on {release}"
+    what = f"the cluster runs Kafka {wanted}, which is not available; rehearsed on {release}"
     return release, (_note(what, "name another with --kafka"),)

@@ -81,10 +81,10 @@ def _describe_pending(rehearsal: Rehearsal) -> str:
         return f"{again} would still change {', '.join(rehearsal.unexpected)}."
     failed = len(rehearsal.pending) > len(rehearsal.continued)
     if rehearsal.continued:
-        tried = ", and tries what failed" if failed else ", and changes nothing else"
+        tried = ", and retries what failed" if failed else ", and changes nothing else"
         return f"{again} continues {', '.join(rehearsal.continued)}{tried}."
     if failed:
-        return f"{again} tries what failed, and changes nothing else."
+        return f"{again} retries what failed, and changes nothing else."
     return f"{again} changes nothing."
 
 

@@ -1,4 +1,4 @@
-"""What a run says while it works: the answers to its steps, and how far its moves are."""
+"""What a run says while it works: the answers to its steps, and the progress of its moves."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class MovesWatched:
 
     `rate_bytes_per_s` is the rate in force per broker, None for no limit. `bytes_per_s` is measured
     over the last half minute, and `seconds_left` follows from it, for what can move; None if they
-    are not known, or if nothing can move or begin. `reason` says what holds rows up.
+    are not known, or if nothing can move or begin. `reason` says what delays rows.
     """
 
     done: int

@@ -1,4 +1,4 @@
-"""Runs that are over: what their records hold, which of them are asked for, and the way back."""
+"""Finished runs: what their records hold, the choice of some, and the way back."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Run:
     """One run that changed a cluster, or was to. `verb` is apply, or the verb of an intervention.
 
     `at` is when it ended; without a last line in its journal, this and `ended` are None: it was
-    killed, or is not over. `steps` counts what was planned. `topics` has the outcome of each topic
-    and `texts` what is missing, which only journals know; `topics_left_out` counts those that the
-    record omits. `moves` are the counts of a run of moves. Rates are those of `moves rate`.
+    killed, or is still running. `steps` counts what was planned. `topics` has the outcome of each
+    topic and `texts` what is missing, which only journals know; `topics_left_out` counts those that
+    the record omits. `moves` are the counts of a run of moves. Rates are those of `moves rate`.
     """
 
     verb: str

@@ -93,7 +93,7 @@ class ClusterMover(Protocol):
         ...
 
     def read_stored(self, broker: int) -> Collection[Place] | None:
-        """Ask a living broker for the partitions in its log directories; None if it does not tell.
+        """Ask a living broker for the partitions in its log directories; None if it does not say.
 
         Errors: ClusterError if it does not answer.
         """

@@ -1,4 +1,4 @@
-"""A topic or a broker on one screen: what it is, whose, how it is, and who uses it."""
+"""A topic or a broker on one screen: its settings, owner, health and users."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _say_read(about: TopicDescription) -> str:
     if about.usage.unseen and about.usage.ends:
         return f"unknown: {about.usage.unseen}"
     if not about.usage.groups:
-        return "no active group; when it was last read is not kept by Kafka"
+        return "no active group; Kafka does not keep the time of the last read"
     return f"now, by {count(len(about.usage.groups), 'active group')}"
 
 
@@ -138,7 +138,7 @@ def _say_producers(about: TopicDescription) -> str:
     if producers.unseen:
         return f"unknown: {producers.unseen}"
     if not producers.count:
-        return "none with an id lately; one without idempotence has none"
+        return "none with an id lately; producers without idempotence have no id"
     named = ", ".join(map(escape_unprintable, producers.transactional))
     ids = f" · transactional ids: {named}" if named else ", none of them transactional"
     return f"{count(producers.count, 'producer id')} lately{ids}"

@@ -82,7 +82,7 @@ def annotate_plan(plan: PlanView) -> Iterator[Annotation]:
         yield Annotation(Severity.NOTE, "moves", text)
     for topic in plan.topics if plan.refusals else ():
         if topic.refused_change and not topic.refusals:
-            text = _list_fields(f"{topic.name}: refused with the whole plan", topic)
+            text = _list_fields(f"{topic.name}: refused with the entire plan", topic)
             yield Annotation(Severity.NOTE, plan.refusals[0].rule, text, topic.location)
     for topic in plan.topics:
         yield from (annotate(note, topic) for note in topic.notes)

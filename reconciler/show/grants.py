@@ -1,4 +1,4 @@
-"""Rights as commands of kafka-acls, for Terraform, Strimzi and IAM of AWS, and what lacks."""
+"""Rights as commands of kafka-acls, for Terraform, Strimzi and IAM of AWS, and missing rights."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from reconciler.units import count
 
 GrantsFormat = Literal["acls", "terraform", "strimzi", "iam"]
 ANY_ARN = "arn:aws:kafka:REGION:ACCOUNT:cluster/NAME/UUID"
-"""What a policy names until the ARN of the cluster is known."""
+"""The placeholder in a policy until the ARN of the cluster is known."""
 NAMED = 3
-"""How many topics are named that show that a right lacks."""
+"""The number of topics to name that lack a right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def render_grants(
 
 
 def _write_acls(principal: str, rights: Sequence[Right], target: _Target) -> str:
-    lines = ["# Add --command-config FILE where the cluster asks for a login."]
+    lines = ["# Add --command-config FILE if the cluster requires a login."]
     for first, operations in _group(rights):
         command = shlex.join(["kafka-acls", "--bootstrap-server", target.servers, "--add"])
         parts = [command, f"--allow-principal {shlex.quote(principal)}", _name_option(first)]

@@ -35,7 +35,7 @@ NUMBERS_LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """What is found of one kind: a sentence, the rows that name it, and what to do."""
+    """All findings of one kind: a sentence, rows with names, and what to do."""
 
     says: str
     rows: tuple[Sequence[str], ...] = ()
@@ -73,14 +73,14 @@ def _head(report: HealthReport) -> Iterator[str]:
 
 
 def _judge(report: HealthReport) -> tuple[str, str]:
-    """Return the colour and the text of the line that says it all."""
+    """Return the colour and the text of the summary line."""
     full = sum(each.nearly_full for each in report.health.filling)
     said = [say_problems(report.health.counts)]
     said += [f"{full:,} log director{'y' if full == 1 else 'ies'} nearly full"] if full else []
     if report.health.at_risk:
         return "red", f"At risk: {', '.join(filter(None, said))}"
     if report.is_partial:
-        return "yellow", "Not everything could be read; what was read is healthy."
+        return "yellow", "Not everything could be read; everything that was read is healthy."
     return "green", "Healthy: no data and no availability at risk."
 
 
@@ -127,7 +127,7 @@ def _list_risks(report: HealthReport) -> Iterator[_Section]:
 
 
 def _list_notes(report: HealthReport) -> Iterator[_Section]:
-    """Yield what is no risk now, and should not stay as it is."""
+    """Yield what is not a risk now, but should be corrected."""
     health = report.health
     if health.fenced:
         yield _say_fenced(health.fenced)

@@ -1,4 +1,4 @@
-"""Runs that are over as text: a few lines for each, or one in full with the way back."""
+"""Finished runs as text: a few lines for each, or one in full with the way back."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _list_cells(run: Run, paint: Paint) -> Sequence[str]:
 
 def _paint_end(ended: Ended | None, paint: Paint) -> str:
     if ended is None:
-        return paint("yellow", "killed, or not over")
+        return paint("yellow", "killed, or still running")
     colour = "green" if ended in _GOOD else "red" if ended in _BAD else "yellow"
     return paint(colour, ended)
 

@@ -1,4 +1,4 @@
-"""A plan of moves in words: what it copies, how long that takes, and what each broker bears."""
+"""A plan of moves in words: what it copies, how long that takes, and the load of each broker."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _say(moves: PlannedMoves, plan: Plan) -> Iterator[Line]:
 
 
 def _say_drain(drain: PlannedDrain, racks: Mapping[int, str | None]) -> str:
-    """Say what leaves a broker, and what stays on it."""
+    """Report what leaves a broker, and what stays on it."""
     rack = racks.get(drain.broker)
     said = [f"rack {rack}"] if rack else []
     if drain.replicas:
@@ -77,7 +77,7 @@ def _say_drain(drain: PlannedDrain, racks: Mapping[int, str | None]) -> str:
         topics = count(drain.topics, "topic")
         said.append(f"{count(drain.replicas, 'replica')} of {topics} {leave}")
     if drain.unnamed:
-        said.append(f"{count(len(drain.unnamed), 'topic')} of these in no file")
+        said.append(f"including {count(len(drain.unnamed), 'unmanaged topic')}")
     if drain.stays:
         said.append(f"replicas of {count(len(drain.stays), 'topic')} stay")
     elif not drain.replicas:
@@ -150,7 +150,7 @@ def _say_time(moves: PlannedMoves) -> Iterator[str]:
     if forecast is None or forecast.unknown:
         yield f"unknown {per_broker}, since sizes are unknown"
     elif forecast.seconds is None:
-        yield f"never ends {per_broker}: writes take all of it"
+        yield f"never ends {per_broker}: writes use all of it"
     else:
         yield f"about {approximate_duration(forecast.seconds)} {per_broker}"
     if least:
@@ -168,7 +168,7 @@ def _say_limits(moves: PlannedMoves) -> Iterator[str]:
     if policy.max_bytes is not None:
         yield f"at most {approximate_size(policy.max_bytes)} in all"
     if policy.unthrottled:
-        yield "no throttles, since the brokers take none"
+        yield "no throttles, since the brokers have none"
 
 
 def _say_brokers(forecast: Forecast) -> Iterator[str]:

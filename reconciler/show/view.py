@@ -236,7 +236,7 @@ class PlanView:
         """Say what becomes of the topics on which only defaults become explicit."""
         return (
             f"on {count(self.explicit, 'topic')}, values of the specs are in force by the brokers' "
-            "defaults, and are set so that they stay in force"
+            "defaults, and are set explicitly so that they stay in force"
         )
 
     @property

@@ -224,7 +224,7 @@ class SimulatedCluster:
             )
             raise UsageError(f"there is no {name} to lose; living brokers: {living}")
         if len(lost) == len(self.living):
-            raise UsageError(f"{name} is all there is; without it there is nothing to look at")
+            raise UsageError(f"without {name} no broker is left to measure")
         # Measured before the brokers leave, because the loss moves their leaders to others.
         (loss,) = measure_losses(self.topics.values(), self.brokers, [lost])
         brokers = tuple(replace(b, alive=b.alive and b.id not in lost) for b in self.brokers)
@@ -250,7 +250,7 @@ def _choose_replication(one: WantedTopic, topic: Exposed | None, able: int) -> i
     replication = one.replication or max(map(len, topic.assignment if topic else ()), default=0)
     if not 0 < replication <= able:
         raise UsageError(
-            f"{name}: {replication} replicas need as many brokers, and {able} can take one"
+            f"{name}: {replication} replicas need as many brokers, and {able} can take replicas"
         )
     return replication
 

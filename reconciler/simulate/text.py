@@ -77,7 +77,7 @@ def render_comparison(comparisons: Sequence[Comparison]) -> str:
 
 
 def _list_weights(by: LoadKind) -> tuple[Column, ...]:
-    """Return the columns of what bears the amount by which the cluster is balanced."""
+    """Return the columns for the amount by which the cluster is balanced."""
     leaders, replicas = _WEIGHT
     return (
         *([leaders] if by.is_on_leaders else []),
@@ -170,7 +170,7 @@ def render_counts(
     legend = (
         "one lost: what one broker takes over at most if another is lost",
         f"{KAFKA}: the mean of random placements as Kafka makes them; worst: the worst",
-        "the same on each: what every broker has as many of; both: leaders and replicas",
+        "the same on each: what is equal on every broker; both: leaders and replicas",
     )
     return "\n".join([title, "", *set_groups(heads, cells), "", *legend]) + "\n"
 

@@ -443,7 +443,7 @@ def test_a_plan_knows_whether_brokers_offer_what_the_lock_asks_for(
         for plan in make_plans(network.bootstrap_servers):
             assert [str(refusal) for refusal in plan.refusals] == [
                 "the brokers of lab do not offer JoinGroup, so apply can take no lock; pass "
-                "--no-lock if a CI concurrency group or the like keeps other applies away "
+                "--no-lock if a CI concurrency group or the like prevents other applies "
                 "[lock-unavailable]"
             ]
         assert FindCoordinatorRequest.API_KEY not in network.kinds

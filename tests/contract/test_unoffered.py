@@ -168,14 +168,14 @@ CHANGES: dict[str, tuple[KafkaRequest, Callable[[Service, str], str], str]] = {
     "ids to delete by": (
         KafkaRequest.DELETE_TOPICS,
         Service.unwant,
-        "the brokers do not offer DeleteTopics v6, so topics cannot be deleted by their ids, "
-        "and by name another topic could be hit",
+        "the brokers do not offer DeleteTopics v6, so topics cannot be deleted by their ids, and "
+        "a deletion by name could delete another topic",
     ),
     "ids of topics": (
         KafkaRequest.TOPIC_IDS,
         Service.unwant,
-        "the brokers do not offer Metadata v10, so topics cannot be deleted by their ids, "
-        "and by name another topic could be hit",
+        "the brokers do not offer Metadata v10, so topics cannot be deleted by their ids, and a "
+        "deletion by name could delete another topic",
     ),
 }
 

@@ -175,6 +175,7 @@ def test_a_cluster_without_an_audit_topic_says_what_to_do(shell: Shell) -> None:
     ran = run_here(shell.directory, shell.servers, *HISTORY)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
-        "error: topics/clusters.yaml:2:12: lab has no audit_topic; name one in clusters.yaml, for "
-        "the applies to come; --journal reads the journal of a run [audit-topic]\n"
+        "error: topics/clusters.yaml:2:12: lab has no audit_topic; name one in clusters.yaml, so "
+        "that applies are recorded from now on; --journal reads the journal of a run "
+        "[audit-topic]\n"
     )

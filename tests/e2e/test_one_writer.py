@@ -121,7 +121,7 @@ def test_a_run_that_was_frozen_past_its_session_sends_nothing_more(
     assert "stopped, since the lock of lab is lost: its session ran out, before its turn" in out
     assert err == (
         "error: the lock of lab is lost: its session ran out; "
-        "see what another run changed, then plan again [lock-lost]\n"
+        "check what another run changed, then plan again [lock-lost]\n"
     )
     ends = [line["ended"] for line in shell.lines() if line["type"] == "applied"]
     assert ends[-1] == "lock lost"
@@ -182,7 +182,7 @@ class TestAuditTopic:
         assert (code, told(out)) == (1, {})
         assert err.endswith(
             f"audit_topic {topic_prefix}nowhere is not on lab, so apply would refuse this plan; "
-            "give it a spec and plan it as well, or take audit_topic away [audit-topic]\n"
+            "write a spec for it and plan it as well, or remove audit_topic [audit-topic]\n"
             "error: nothing was done\n"
         )
 
@@ -195,8 +195,8 @@ class TestAuditTopic:
         code, out, err = shell.run("apply", "plan.json", "--auto-approve")
         assert (code, told(out)) == (1, {})
         assert err.endswith(
-            f"audit_topic {topic_prefix}nowhere is not on lab; give it a spec and apply that "
-            "first, or take audit_topic away [audit-topic]\n"
+            f"audit_topic {topic_prefix}nowhere is not on lab; write a spec for it and apply that "
+            "first, or remove audit_topic [audit-topic]\n"
         )
 
     def test_a_record_that_the_topic_does_not_take_is_printed(

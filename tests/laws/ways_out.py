@@ -269,11 +269,11 @@ EDITS: Mapping[str, Edit] = {
     r"write (remote\S+): false": lambda w, _, key: w.set(key, False),
     r"keep remote.storage.enable: true with remote.log.copy.disable: true"
     r"(, and local.retention.ms and local.retention.bytes -2)?": keep_tier,
-    r"put (\S+) into the spec instead": lambda w, _, name: w.spec.update(topic=name),
+    r"write (\S+) in the spec instead": lambda w, _, name: w.spec.update(topic=name),
     r"write ([a-z_]+(?: and replication_factor)?) in the topic, its profile": lambda w, _, keys: (
         w.spec.update(dict.fromkeys(keys.split(" and "), 1))
     ),
-    r"take it out of the topic(?:; allowed are .*)?": lambda w, _: w.spec.pop("config"),
+    r"remove it from the topic(?:; allowed are .*)?": lambda w, _: w.spec.pop("config"),
     r"write (\S+) in its config, its profile": lambda w, _, key: w.set(key, "1d"),
     r"write (\S+) in its profile": write_in_profile,
     r"the defaults": write_in_defaults,
@@ -289,11 +289,11 @@ EDITS: Mapping[str, Edit] = {
     r"(?: and write moves: \{allow: \[(.+)\], rate: 30MiB\} below this cluster in clusters.yaml"
     r"| and add (.+) to moves.allow of this cluster in clusters.yaml)?"
     r"(?:, then give .* with reconciler plan --moves)?": replicate,
-    r"take ([\d, ]+) off drain_brokers": keep_broker,
-    r"write a rebalance of what the cluster has": lambda w, _: w.clusters["clusters"]["prod"][
+    r"remove ([\d, ]+) from drain_brokers": keep_broker,
+    r"correct the brokers and loads of the rebalance": lambda w, _: w.clusters["clusters"]["prod"][
         "rebalance"
     ].pop("brokers"),
-    r"take it out of clusters.yaml": lambda w, _: w.clusters["clusters"]["prod"].pop("rebalance"),
+    r"remove it from clusters.yaml": lambda w, _: w.clusters["clusters"]["prod"].pop("rebalance"),
     r"write partitions: (\d+) and replication_factor: (\d+) instead": write_counts,
     r"placement: reconciler below prod in clusters.yaml": place_ourselves,
     r"lower guards.unused_for of the cluster( to its retention.ms)?": lower_guard,
@@ -315,7 +315,7 @@ OUTSIDE = (
     r"create a new topic and move its producers and consumers",
     r"reassign a topic that has \w+ already",
     r"have the policy allow .*",
-    r"bring up more brokers",
+    r"add brokers",
     r"assign it to other brokers",
     r"stop its producers and wait",
     r"delete it by hand",

@@ -1,4 +1,4 @@
-"""A cancel: the moves of a plan that are in flight are taken back, whatever machine started them.
+"""A cancel of the moves of a plan that are in flight, whatever machine started them.
 
 It takes steps as a run does: read, judge the rows, and send what is missing. So a cancel that was
 killed, an answer that is lost, and a move that ends meanwhile need no code of their own.

@@ -47,7 +47,7 @@ class Gates:
         if foreign := self.rows.foreign:
             named = f"{foreign[0].topic} partition {foreign[0].partition}"
             more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-            found.append(f"somebody else moves {named}{more}")
+            found.append(f"another tool or run moves {named}{more}")
         moving = {(each.topic, each.partition) for each in reading.reassignments}
         moving |= {row.place for row in self.rows if _is_settling(row, now)}
         found += self.health.check(reading, moving, self._list_leaving(reading))

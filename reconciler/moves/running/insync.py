@@ -110,7 +110,7 @@ class MinInsync:
     def _is_restorable(self, topic: str, target: str | None, reading: MovesReading) -> bool:
         """Return whether to give a topic back its value: the lowered one is what all brokers show.
 
-        Another value was set by somebody else meanwhile, and stays.
+        Another value was set by another tool or run meanwhile, and stays.
         """
         if self.shown.get(topic) == target:
             return True

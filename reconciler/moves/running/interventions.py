@@ -1,4 +1,4 @@
-"""Interventions in moves of whoever: another rate, a settlement, and the removal of throttles.
+"""Interventions in moves of any tool: another rate, a settlement, and the removal of throttles.
 
 Each takes steps as a run does: read, and write what is not shown yet. An answer says only whether
 it was refused; what counts is what the brokers show.
@@ -156,7 +156,7 @@ def set_rate(
     """Set the cluster default of both rates. No run removes one that is `permanent`.
 
     No lock is taken, so that this reaches a run that holds them. It is asked for again only while
-    brokers show the rate from before: any other was set by somebody else since.
+    brokers show the rate from before: any other was set by another tool or run since.
     Returns: a reading, and whether every broker without a rate of its own shows the new one.
     Errors: ClusterError if it is refused, or if somebody has set a rate that is to stay.
     """
@@ -171,7 +171,7 @@ def set_rate(
     take_steps(read, clock)
     before = found[0].default_rate
     if bytes_per_s and not permanent and before is not None and not before.is_of_moves:
-        what = "somebody has set a throttle rate meanwhile, which is to stay after the moves"
+        what = "somebody has set a throttle rate meanwhile, which must stay after the moves"
         way_out = "nothing was changed; run the same command again"
         raise ClusterError([Finding("moves-rate-taken", what, way_out)])
     requests = Requests(clock, Leases())

@@ -142,7 +142,7 @@ class Relocation:
             return
         elif replica.target:
             self.state = RowState.FOREIGN
-            self.text = f"somebody else moves it to {replica.target}"
+            self.text = f"another tool or run moves it to {replica.target}"
         elif replica.path == self.target:
             self.state, self.copied = RowState.DONE, replica.size_bytes
         elif replica.path != self.source:
@@ -153,7 +153,7 @@ class Relocation:
         elif self.seen and (idle_s is None or now_s - idle_s < IDLE_S):
             self.idle_s = now_s if idle_s is None else idle_s
         elif self.seen:
-            what = f"it was cancelled by somebody else, and is in {self.source}"
+            what = f"it was cancelled by another tool or run, and is in {self.source}"
             self.end(RowState.CANCELLED, what)
         elif not self.known:
             self.state = RowState.NOT_BEGUN
@@ -315,7 +315,7 @@ class Relocations:
         return ""
 
     def are_hopeless(self, now: float, patience_s: float) -> bool:
-        """Return whether nothing can begin or end: all is held up for so many seconds."""
+        """Return whether nothing can begin or end: everything has been blocked for `patience_s`."""
         open_ = self.list_in(RowState.NOT_BEGUN, RowState.UNDER_WAY)
         late = {key for key, why in self.held_up.items() if why.endswith(TOO_LATE)}
         return all(

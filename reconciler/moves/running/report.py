@@ -1,4 +1,4 @@
-"""How far a run of moves is, in all and for each topic, from the states of its rows."""
+"""The progress of a run of moves, in total and for each topic, from the states of its rows."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def judge_topics(
 
 
 def _name_causes(rows: Iterable[Item], reason: str, held_up: Mapping[AnyPlace, str]) -> str:
-    """Say why rows of a topic are not done: the reason of the run, and what holds them up."""
+    """Explain why rows of a topic are not done: the reason of the run, and what blocks them."""
     causes = dict.fromkeys(held_up[row.key] for row in rows if row.key in held_up)
     return "; ".join([*filter(None, [reason]), *[*causes][:NAMED]])
 

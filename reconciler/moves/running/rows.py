@@ -322,13 +322,15 @@ def _conclude(row: Row, alike: Replicas | None) -> None:
     if alike is None:
         row.end(RowState.GONE, "the brokers do not show it any more")
     elif row.has_ended:
-        what = f"it was as planned, and somebody else moved it to brokers {list(alike)}"
+        what = f"it was as planned, and another tool or run moved it to brokers {list(alike)}"
         row.end(RowState.ELSEWHERE, what)
     elif row.known and set(alike) == set(row.before):
         back = f"its replicas are {list(alike)}"
         # Some services accept a reassignment and do nothing (franz-go's kfake does).
-        ignored = "the brokers accepted the move, and never listed it: they ignored it, or it was "
-        what = "it was cancelled by somebody else" if row.seen else f"{ignored}cancelled at once"
+        ignored = "the brokers accepted the move, but never listed it: they ignored it, or it was "
+        what = (
+            "it was cancelled by another tool or run" if row.seen else f"{ignored}cancelled at once"
+        )
         row.end(RowState.CANCELLED, f"{what}, and {back}")
     else:
         what = f"it is on brokers {list(alike)}, not {list(row.before)}, since the plan was made"

@@ -319,7 +319,7 @@ class _Run:
         return VERIFY_S if unsettled else WATCH_S
 
     def _explain(self, *, copies_nothing: bool) -> Standstill:
-        """Say why rows do not begin or go on, and at the end what is waited for."""
+        """Explain why rows do not begin or continue, and at the end what the run waits for."""
         reasons = [*self.gates.reasons, *([CLOSED] if self._is_closed() else [])]
         if self.unready and self.clock.monotonic() - self.unready_since_s >= UNREADY_S:
             reasons.append(self.unready)
@@ -496,7 +496,7 @@ class _Run:
             if row.state is RowState.NOT_BEGUN:
                 why = self.blocked.reasons.get(row.place, "")
             elif row.state is RowState.FOREIGN:
-                why = "somebody else moves it"
+                why = "another tool or run moves it"
             elif row.state is RowState.UNCLEAR and row.has_ended:
                 now = f"shown on brokers {list(row.shown.replicas)}" if row.shown else ""
                 why = f"it was as planned, and is {now or 'not shown any more'}"

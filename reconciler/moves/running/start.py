@@ -42,7 +42,7 @@ def skip_throttled_by_others(rows: Rows, reading: MovesReading, observe: Observe
     lists = read_lists(reading.lists)
     for row in rows:
         if any(EVERY in lists.get((row.place[0], side), ()) for side in ThrottleSide):
-            skip(observe, row, "its topic has a throttle list of *, which somebody else set")
+            skip(observe, row, "its topic has a throttle list of *, which another tool set")
 
 
 def find_moved_racks(

@@ -294,7 +294,7 @@ class Throttles:
         if moving or (self.rate == 0 and self.rows.list_in(RowState.NOT_BEGUN)):
             return True  # it stays: for what is in flight, or as the pause of an operator
         if self.rows.foreign:
-            left[""] = "the throttle rate stays, since somebody else moves replicas"
+            left[""] = "the throttle rate stays, since another tool or run moves replicas"
             return False
         if is_rate_gone(reading):
             return True

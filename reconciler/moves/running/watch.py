@@ -1,4 +1,4 @@
-"""The watch over copies: bytes, the rate that is measured, and those that stand still."""
+"""The watch over copies: bytes, the measured rate, and stalled copies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RATE_WINDOW_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Standstill:
-    """What keeps a run from going on, at the time of a reading.
+    """What stops a run from continuing, at the time of a reading.
 
     `reason` is "" for nothing. `begins_nothing`: what waits cannot begin now. `copies_nothing`: the
     rate is 0. `held_up` are rows that can neither begin nor go on.
@@ -63,7 +63,7 @@ class Watch:
         rate: int | None,
         stands: Standstill,
     ) -> None:
-        """Measure, name copies that stand still, and every WATCH_S say how far the run is.
+        """Measure, name stalled copies, and report the progress of the run every WATCH_S.
 
         `last` is the reading before, and `rate` the rate in force, None for no limit.
         """

@@ -1,6 +1,6 @@
 """Which rows may begin now: seats, room on disks, living brokers, and the time that is left.
 
-A sliding window without a barrier: one partition of 500 GiB does not hold up the free seats. What
+A sliding window without a barrier: one partition of 500 GiB does not block the free slots. What
 is blocked is remembered, so that a run ends that nothing can bring further.
 """
 
@@ -241,7 +241,7 @@ def find_stuck(flying: Iterable[Row], reading: MovesReading) -> dict[Place, str]
 
 
 def explain(held_up: Iterable[str]) -> list[str]:
-    """Say what holds partitions up, with the number of these by cause: the most first."""
+    """Say what blocks partitions, with their number by cause, the largest first."""
     causes = Counter(held_up)
     said = [
         f"{why}: {count(number, 'partition')} cannot be moved"

@@ -1,4 +1,4 @@
-"""The dangers of a plan for its reviewer: alerts, deletions, refusals, risks, in any number."""
+"""The dangers of a plan for its reviewer: alerts, deletions, refusals and risks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LINES = 12
 
 
 def write_alerts(plan: PlanView) -> Section:
-    """Return what the request changes besides topics: a looser guard, another client."""
+    """Return what the request changes besides topics, such as a looser guard or another client."""
     if not plan.alerts:
         return Section(Passage(""))
     ways: dict[str, list[Finding]] = defaultdict(list)
@@ -130,7 +130,7 @@ def _below(above: str, summary: str, body: str) -> str:
 def write_refused_plan(plan: PlanView) -> Section:
     """Return the refusals of the plan as a whole: always, since they are short."""
     lines = [
-        f"> **The whole plan is refused.** {prose(capital(refusal.what))}. "
+        f"> **The entire plan is refused.** {prose(capital(refusal.what))}. "
         f"{prose(capital(refusal.way_out))}. {code(refusal.rule)}"
         for refusal in plan.refusals
     ]
@@ -142,10 +142,10 @@ def _alarm(plan: PlanView) -> str:
     refused = f"{count(number, 'topic')} {'is' if number == 1 else 'are'} refused"
     rest = "There is nothing else to apply."
     if plan.refusals:
-        rest = "Nothing of this plan is applied."
+        rest = "No part of this plan is applied."
     elif plan.changed:
         rest = (
-            "Apply does nothing of this plan until this is resolved. "
+            "Apply makes no change of this plan until this is resolved. "
             "`--skip-refused` applies the rest."
         )
     return f"> [!CAUTION]\n> **{refused}.** {rest}"

@@ -1,4 +1,5 @@
-"""What a plan of moves costs: always, since it is short. Rows are among the details of topics."""
+"""The cost of a plan of moves: always shown, since it is short. Rows are in the details of
+topics."""
 
 from __future__ import annotations
 

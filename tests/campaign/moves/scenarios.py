@@ -579,7 +579,7 @@ def move_away_what_an_earlier_run_finished(world: World) -> Rows:
     await_copying(world, process)
     reassign_one(world, name, number, before[name][number])
     ran = end(process, 1)
-    said = f"partition {number}: it was as planned, and somebody else moved it"
+    said = f"partition {number}: it was as planned, and another tool or run moved it"
     assert said in " ".join(ran.out.split()), ran
     taken = rows[name]
     row = before[name][number]

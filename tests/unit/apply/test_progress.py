@@ -377,8 +377,8 @@ def test_a_new_topic_with_other_counts_is_half_done_and_says_so() -> None:
     assert (found.kind, found.rule) == (OutcomeKind.HALF_DONE, "created-otherwise")
     assert found.text == (
         "created, but the brokers made it otherwise: partition 0 has 3 replicas, not 1; if they "
-        "always do, write in the spec what they make, and name the service below this cluster in "
-        "clusters.yaml (service)"
+        "always do, write the values that they set into the spec, and name the service below this "
+        "cluster in clusters.yaml (service)"
     )
 
 

@@ -122,8 +122,8 @@ def test_active_groups_keep_a_topic_and_are_named(groups: tuple[str, ...], what:
         (59 * 60_000, "59min ago"),
         (59_999, "59s ago"),
         (0, "0s ago"),
-        (-1, "which is still to come"),
-        (-(10**16), "which is still to come"),
+        (-1, "which is in the future"),
+        (-(10**16), "which is in the future"),
     ],
 )
 def test_a_young_record_keeps_a_topic(age_ms: int, said: str) -> None:

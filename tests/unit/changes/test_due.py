@@ -65,7 +65,7 @@ def test_a_topic_expires_on_its_date_and_not_before() -> None:
 def test_an_idle_topic_is_named_if_it_is_certain_that_nobody_uses_it() -> None:
     wished = spec(idle_after_ms=90 * DAY)
     assert note(wished, **OLD) == [
-        "warning: it is idle for more than 90d: last written 2026-10-07 08:00 UTC, 100d ago; "
+        "warning: it has been idle for more than 90d: last written 2026-10-07 08:00 UTC, 100d ago; "
         "no consumer group is active on it [topic-idle]"
     ]
     assert note(spec(idle_after_ms=101 * DAY), **OLD) == []

@@ -122,7 +122,7 @@ def test_many_are_shown_together_by_value() -> None:
     assert text.count("by default → set") == 2  # the topic that changes, and the others together
     assert (
         "~ configure on 40 topics, values of the specs are in force by the brokers' defaults, and "
-        "are set so that they stay in force:\n"
+        "are set explicitly so that they stay in force:\n"
         "            retention.ms                     7d (604800000) by default → set on shop.0, "
         "shop.1, shop.10 and 37 more topics\n"
     ) in text

@@ -117,8 +117,8 @@ def test_every_rendering_says_it_first() -> None:
     )
     assert list_outputs(refused)["refused"] == "1"
     page = render_markdown(refused)
-    assert "> [!CAUTION]\n> **The whole plan is refused.** The plan changes 21 of 40" in page
-    assert page.index("**The whole plan is refused.**") < page.index("shop.t00")
+    assert "> [!CAUTION]\n> **The entire plan is refused.** The plan changes 21 of 40" in page
+    assert page.index("**The entire plan is refused.**") < page.index("shop.t00")
     assert "To apply exactly this" not in page
 
 
@@ -139,8 +139,8 @@ AUDITED = ClusterEntry(
 ORDERS = spec("orders", config={"segment.ms": "60000"})
 AUDIT = spec("audit", partitions=1, replication_factor=1)
 MISSING = (
-    f"{GUARD}: audit_topic audit is not on prod, so apply would refuse this plan; give it a spec "
-    "and plan it as well, or take audit_topic away [audit-topic]"
+    f"{GUARD}: audit_topic audit is not on prod, so apply would refuse this plan; write a spec for "
+    "it and plan it as well, or remove audit_topic [audit-topic]"
 )
 
 
@@ -168,7 +168,7 @@ def test_a_record_needs_a_request_that_makes_it_the_only_one() -> None:
     state = replace(state, unoffered=frozenset({KafkaRequest.INIT_PRODUCER_ID}))
     assert said(plan_cluster(AUDITED, [ORDERS], state).refusals) == [
         f"{GUARD}: the brokers of prod do not offer InitProducerId, so no record can be written to "
-        "audit_topic audit exactly once; take audit_topic away, and keep the journal of apply "
+        "audit_topic audit exactly once; remove audit_topic, and keep the journal of apply "
         "instead [request-unoffered]"
     ]
     unaudited = replace(AUDITED, audit_topic=None)

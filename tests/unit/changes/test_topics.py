@@ -139,7 +139,7 @@ def test_throttled_replicas_are_noted_and_never_unset(side: str) -> None:
     found = diff(spec(), cluster(topic(config={key: "0:1"})))
     assert (found.changes, found.config) == ((), {})
     assert said(found.notes) == [
-        f"{AT}{key} is set on the topic: a reassignment is throttled, or left it behind; "
+        f"{AT}{key} is set on the topic: a reassignment is throttled, or an earlier one left it; "
         "reconciler moves settle removes it once nothing uses it [not-managed]"
     ]
     assert found.notes[0].severity is Severity.NOTE
@@ -152,7 +152,7 @@ def test_a_key_that_the_brokers_do_not_know_is_noted_and_never_unset() -> None:
     found = diff(spec(), cluster(topic(config={"left.over": None})))
     assert (found.changes, found.config) == ((), {})
     assert said(found.notes) == [
-        f"{AT}left.over is set on the topic, though the brokers do not know that key; "
+        f"{AT}left.over is set on the topic, but the brokers do not know that key; "
         "kafka-configs --delete-config removes it [not-managed]"
     ]
 
@@ -274,7 +274,7 @@ def test_a_new_name_does_not_collide_with_a_live_one() -> None:
     wished = spec(partitions=1, replication_factor=1)
     assert refusals(wished, cluster(topic(name="shop_orders"))) == [
         "topic shop.orders would collide with the live topic shop_orders: metrics spell '.' and "
-        "'_' alike, so Kafka refuses it; choose another name, or put shop_orders into the spec "
+        "'_' alike, so Kafka refuses it; choose another name, or write shop_orders in the spec "
         "instead [name-collides-with-live]"
     ]
 
@@ -294,7 +294,7 @@ def test_a_live_topic_that_collides_already_is_no_matter_of_the_spec() -> None:
 def test_replication_is_at_most_the_brokers() -> None:
     assert refusals(spec(partitions=1, replication_factor=4)) == [
         "replication_factor 4 exceeds the 3 brokers that can take replicas; use at most 3, "
-        "or bring up more brokers [rf-le-brokers]"
+        "or add brokers [rf-le-brokers]"
     ]
 
 
@@ -303,7 +303,7 @@ def test_brokers_that_take_nothing_new_do_not_count_for_replication() -> None:
     assert refusals(spec(partitions=1, replication_factor=3), state, excluded={1}) == [
         "replication_factor 3 exceeds the 2 brokers that can take replicas (not 1, which "
         "exclude_brokers or drain_brokers keeps out; not 4, which is not alive; not 5, whose log "
-        "directories are all cordoned); use at most 2, or bring up more brokers [rf-le-brokers]"
+        "directories are all cordoned); use at most 2, or add brokers [rf-le-brokers]"
     ]
 
 
@@ -320,7 +320,7 @@ def test_a_topic_that_exists_is_not_told_to_lower_its_replication() -> None:
     state = cluster(topic("1,2,3"), nodes=[*THREE])
     assert refusals(spec(partitions=2), state, excluded={1}) == [
         "replication_factor 3 exceeds the 2 brokers that can take replicas (not 1, which "
-        "exclude_brokers or drain_brokers keeps out); bring up more brokers [rf-le-brokers]"
+        "exclude_brokers or drain_brokers keeps out); add brokers [rf-le-brokers]"
     ]
 
 

@@ -58,8 +58,8 @@ def live(rows: str = "1 2 3") -> ClusterState:
         (
             "state: absent\nacknowledge: [data-loss]",
             KafkaRequest.DELETE_TOPICS,
-            "DeleteTopics v6, so topics cannot be deleted by their ids, and by name another topic "
-            "could be hit",
+            "DeleteTopics v6, so topics cannot be deleted by their ids, and a deletion by name "
+            "could delete another topic",
         ),
     ],
 )

@@ -54,7 +54,7 @@ class TestExplain:
         assert str(finding) == (
             "topics/clusters.yaml:7:3: kafka-2:9092, where the cluster says that broker 2 is, "
             "cannot be reached: no host has this name; check advertised.listeners of the broker, "
-            "and this machine's way there [connect-host-unknown]"
+            "and the network from this machine [connect-host-unknown]"
         )
 
     def test_a_server_that_does_not_answer_is_named(self) -> None:
@@ -131,7 +131,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def refuse(**client: str) -> list[str]:
-    """Return what is said of properties that the client does not take; `_` stands for a dot."""
+    """Return what is said of properties that the client does not accept; `_` stands for a dot."""
     properties = {
         "bootstrap.servers": "broker.invalid:9092",
         "security.protocol": "SSL",
@@ -238,7 +238,7 @@ def test_kerberos_is_not_in_the_wheels() -> None:
     assert refuse(security_protocol="SASL_SSL", sasl_mechanism="GSSAPI") == [
         "sasl.mechanism GSSAPI (Kerberos) is not available: the wheels of confluent-kafka are "
         "built without it; build confluent-kafka against a librdkafka with GSSAPI (pip install "
-        "--no-binary confluent-kafka confluent-kafka), or take another mechanism "
+        "--no-binary confluent-kafka confluent-kafka), or use another mechanism "
         "[client-property-value]"
     ]
 
@@ -261,7 +261,7 @@ class TestTokensOfAws:
 
     def test_a_property_that_is_missing_is_said(self) -> None:
         assert self.refuse() == [
-            f"the client does not take its settings: '{self.TYPE}=aws_iam' requires "
+            f"the client does not accept its settings: '{self.TYPE}=aws_iam' requires "
             "'sasl.oauthbearer.method=oidc'. Current value: <unset>. method=oidc is mandatory for "
             f"the AWS IAM authentication path; correct that property in clusters.yaml {RULE}"
         ]
@@ -273,7 +273,7 @@ class TestTokensOfAws:
         config = "region=eu-west-1,audience=https://broker.invalid"
         oidc = {"sasl_oauthbearer_method": "oidc", "sasl_oauthbearer_config": config}
         assert self.refuse(**oidc) == [
-            f"the client does not take its settings: Config '{self.TYPE}=aws_iam' requires the "
+            f"the client does not accept its settings: Config '{self.TYPE}=aws_iam' requires the "
             "optional 'oauthbearer-aws' extra; run pip install "
             f"'confluent-kafka[oauthbearer-aws]' where reconciler is installed {RULE}"
         ]
@@ -281,5 +281,5 @@ class TestTokensOfAws:
 
 def test_what_nobody_explains_is_said_in_the_clients_words() -> None:
     (said,) = refuse(ssl_cipher_suites="none-such")
-    assert said.startswith("the client does not take its settings: ssl.cipher.suites failed: ")
+    assert said.startswith("the client does not accept its settings: ssl.cipher.suites failed: ")
     assert said.endswith(f"; correct that property in clusters.yaml {RULE}")

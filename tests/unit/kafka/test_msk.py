@@ -264,7 +264,9 @@ class TestNoToken:
     def test_without_a_region(self) -> None:
         client = {name: value for name, value in CLIENT.items() if name != "aws.region"}
         entry = ClusterEntry("lab", HERE, client=client)
-        with pytest.raises(ClusterError, match=r"its addresses name none; write aws\.region"):
+        with pytest.raises(
+            ClusterError, match=r"its addresses name none; write the region, such as aws\.region"
+        ):
             resolve_settings(entry, "kafka.internal:9098", {})
         named = "b-1.shop.a1b2c3.c4.kafka.us-east-1.amazonaws.com:9098"
         assert resolve_settings(entry, named, {}).tokens.region == "us-east-1"

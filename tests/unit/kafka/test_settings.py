@@ -62,7 +62,7 @@ class TestReferences:
     def test_a_missing_file_is_named(self) -> None:
         assert refuse(sasl_password="${file:/no/such/file}") == [
             "topics/clusters.yaml:7:3: sasl.password refers to ${file:/no/such/file}: No such file "
-            "or directory; put the secret there, readable for this run [secret-unresolved]"
+            "or directory; write the secret there, readable by this run [secret-unresolved]"
         ]
 
     def test_an_empty_or_binary_file_is_no_secret(self, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ class TestServers:
             resolve(servers=None)
         assert str(refused.value) == (
             "topics/clusters.yaml:7:3: prod-eu has no bootstrap servers; write "
-            "client.bootstrap.servers in clusters.yaml, or give --bootstrap-servers "
+            "client.bootstrap.servers in clusters.yaml, or pass --bootstrap-servers "
             "[connect-address]"
         )
 

@@ -79,7 +79,7 @@ def test_from_its_date_on_it_asks_for_nothing_and_the_plan_says_so(today: str, m
     if not moves:
         note = find(made, "rebalance-over")
         assert (note.where, note.severity) == (HERE, Severity.NOTE)
-        assert note.what == "the rebalance until 2026-12-13 asks for nothing any more"
+        assert note.what == "the rebalance until 2026-12-13 is over and has no effect"
 
 
 def test_it_waits_for_what_specs_and_drains_ask_for() -> None:

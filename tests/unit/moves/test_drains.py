@@ -168,7 +168,8 @@ def test_a_row_that_another_tool_moves_to_the_broker_is_said_to_stay() -> None:
     assert steps_of(only(made)) == ()
     assert [note.rule for note in only(made).notes] == ["moves-foreign"]
     assert notes(made, "drain-incomplete") == [
-        "broker 4 keeps replicas of 1 topic: shop.orders (being reassigned by somebody else); plan "
+        "broker 4 keeps replicas of 1 topic: shop.orders (being reassigned by another tool or "
+        "run); plan "
         "again once these can move; the broker is not empty before that [drain-incomplete]"
     ]
 
@@ -187,7 +188,7 @@ def test_manual_rows_that_name_the_broker_are_refused() -> None:
     made = drain(wished, state=live(topic("4,1 1,2")))
     assert refusals(made) == [
         "topics/shop.yaml:3:1: partition 0 is assigned to broker 4, which drain_brokers empties; "
-        "assign it to other brokers, or take 4 off drain_brokers [broker-drained]"
+        "assign it to other brokers, or remove 4 from drain_brokers [broker-drained]"
     ]
     assert [why.partition(":")[0] for why in drains(made)[0].stays.values()] == ["refused"]
 
@@ -202,8 +203,8 @@ def test_too_few_other_brokers_refuse_the_topic_and_not_others() -> None:
     made = drain(state=state, of=entry(3, 4))
     planned = {each.name: each for each in made.topics}
     assert said(planned["a"].refusals) == [
-        f"{AT}partitions 0, 1 need 3 brokers, and 2 can hold them without broker 3, 4; bring up "
-        "more brokers, or take 3, 4 off drain_brokers [drain-impossible]"
+        f"{AT}partitions 0, 1 need 3 brokers, and 2 can hold them without broker 3, 4; add "
+        "brokers, or remove 3, 4 from drain_brokers [drain-impossible]"
     ]
     assert planned["b"].refusals == ()
     assert set(rows_after(made, "b")[0]) == {1, 2}
@@ -212,8 +213,8 @@ def test_too_few_other_brokers_refuse_the_topic_and_not_others() -> None:
 def test_a_single_row_without_enough_brokers_is_named_as_one() -> None:
     made = drain(state=live(topic("4,1,2,3")))
     assert refusals(made) == [
-        f"{AT}partition 0 needs 4 brokers, and 3 can hold it without broker 4; bring up more "
-        "brokers, or take 4 off drain_brokers [drain-impossible]"
+        f"{AT}partition 0 needs 4 brokers, and 3 can hold it without broker 4; add brokers, or "
+        "remove 4 from drain_brokers [drain-impossible]"
     ]
 
 
@@ -247,7 +248,7 @@ def test_a_rule_of_the_team_keeps_a_topic_on_the_broker() -> None:
 def test_a_topic_to_be_deleted_stays_and_is_named() -> None:
     made = drain(spec(absent=True), state=live(topic("4,1")))
     assert made.topics == ()
-    assert drains(made)[0].stays == {"shop.orders": "it is to be deleted"}
+    assert drains(made)[0].stays == {"shop.orders": "it will be deleted"}
     (warning,) = [note for note in made.notes if note.rule == "drain-incomplete"]
     assert warning.severity is Severity.WARNING
 
@@ -415,20 +416,20 @@ def test_an_empty_broker_may_go_and_the_steps_are_named() -> None:
     made = drain(state=live(topic("1,2")))
     assert notes(made, "drain-done") == [
         "broker 4 stores nothing; stop it, then unregister it with kafka-cluster unregister --id "
-        "4, then take 4 off drain_brokers [drain-done]"
+        "4, then remove 4 from drain_brokers [drain-done]"
     ]
 
 
 def test_an_empty_broker_that_votes_leaves_the_quorum_first() -> None:
     (note,) = notes(drain(state=live(topic("1,2"), voters=frozenset({4, 5}))), "drain-done")
-    assert "; remove it from the controllers' quorum, where it votes, then stop it, then " in note
+    assert "; remove it from the controllers' quorum if it votes there, then stop it, then " in note
 
 
 def test_a_broker_that_does_not_live_need_not_be_stopped() -> None:
     nodes = (*FOUR[:3], Broker(4, alive=False))
     assert notes(drain(state=live(topic("1,2"), nodes=nodes)), "drain-done") == [
-        "no replica is on broker 4; unregister it with kafka-cluster unregister --id 4, then take "
-        "4 off drain_brokers [drain-done]"
+        "no replica is on broker 4; unregister it with kafka-cluster unregister --id 4, then "
+        "remove 4 from drain_brokers [drain-done]"
     ]
 
 
@@ -448,7 +449,7 @@ def test_an_id_without_a_broker_is_drained_by_removing_it(
 ) -> None:
     made = drain(state=live(topic("1,2"), lists_fenced=True, **more), of=entry(*drained))
     assert notes(made, "broker-not-registered") == [
-        f"no broker 99 is registered: gone already, or a typo; {way_out} [broker-not-registered]"
+        f"no broker 99 is registered: removed already, or a typo; {way_out} [broker-not-registered]"
     ]
     assert 99 not in [each.broker for each in drains(made)]
     assert not any("99" in note for note in notes(made, "drain-done"))
@@ -458,8 +459,8 @@ def test_an_id_is_perhaps_registered_where_brokers_do_not_tell() -> None:
     """Before Kafka 4.0 a registered broker that is stopped and empty is not shown."""
     made = drain(state=live(topic("1,2")), of=entry(98, 99))
     assert notes(made, "broker-not-registered") == [
-        "no brokers 98, 99 are alive or have replicas: stopped, gone already, or a typo; "
-        "remove the line, unless such a broker is to come back [broker-not-registered]"
+        "no brokers 98, 99 are alive or have replicas: stopped, removed already, or a typo; "
+        "remove the line, unless such a broker will join [broker-not-registered]"
     ]
     assert drains(made) == ()
 
@@ -513,11 +514,11 @@ def test_a_rack_that_loses_its_last_able_broker_is_named() -> None:
 def test_topics_of_no_file_are_named() -> None:
     one = drain(state=live(topic("4,1", "a")))
     assert notes(one, "drain-unnamed") == [
-        "1 topic on broker 4 is in no file: a; a drain moves it as well [drain-unnamed]"
+        "1 topic on broker 4 is unmanaged: a; a drain moves it as well [drain-unnamed]"
     ]
     many = drain(state=live(*(topic("4,1", f"t{n}") for n in range(7))))
     assert notes(many, "drain-unnamed") == [
-        "7 topics on broker 4 are in no file: t0, t1, t2, t3, t4 and 2 more; a drain moves them as "
+        "7 topics on broker 4 are unmanaged: t0, t1, t2, t3, t4 and 2 more; a drain moves them as "
         "well [drain-unnamed]"
     ]
 
@@ -525,7 +526,7 @@ def test_topics_of_no_file_are_named() -> None:
 def test_a_plan_of_changes_says_that_a_drain_is_pending() -> None:
     made = plan_cluster(entry(), [], live(topic("4,1 1,2", "a"), topic("4,1", "b")))
     assert notes(made, "moves-pending") == [
-        "broker 4 is to be drained, and holds 2 replicas of 2 topics; plan it with reconciler plan "
+        "broker 4 will be drained, and holds 2 replicas of 2 topics; plan it with reconciler plan "
         "--moves [moves-pending]"
     ]
     assert notes(plan_cluster(entry(), [], live(topic("1,2"))), "moves-pending") == []
@@ -536,7 +537,7 @@ def test_a_plan_of_changes_does_not_advise_moves_that_cannot_be_made() -> None:
     made = plan_cluster(entry(), [], state)
     assert notes(made, "moves-pending") == []
     assert notes(made, "request-unoffered") == [
-        "broker 4 is to be drained, and holds 1 replica of 1 topic: the brokers do not offer "
+        "broker 4 will be drained, and holds 1 replica of 1 topic: the brokers do not offer "
         "ListPartitionReassignments and AlterPartitionReassignments, so replicas cannot be moved "
         "through Kafka; do it with the tools of the service, then plan again [request-unoffered]"
     ]

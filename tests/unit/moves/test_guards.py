@@ -56,8 +56,8 @@ def test_a_plan_within_its_limits_passes() -> None:
 def test_a_plan_that_copies_more_than_max_bytes_is_refused() -> None:
     assert refuse(FINE, max_bytes=7 * MIB) == [
         "topics/clusters.yaml:6:1: the plan copies 8.0 MiB, and max_bytes allows 7MiB; split the "
-        "plan, into several requests or with --topic, or raise max_bytes in clusters.yaml if "
-        "this is intended [moves-too-large]"
+        "plan into several requests or with --topic, or raise max_bytes in clusters.yaml if this "
+        "is intended [moves-too-large]"
     ]
 
 
@@ -209,8 +209,9 @@ def test_a_list_of_all_replicas_that_the_rate_would_slow_refuses_the_plan() -> N
     star = ThrottleList("other", ThrottleSide.LEADER, "*")
     (refusal,) = plan_beside(star, replace(star, topic="more")).refusals
     assert str(refusal) == (
-        "a throttle list of * is left on more, other; the rate of a run would slow replicas there "
-        "that catch up; remove it: reconciler moves unthrottle --topic more --topic other "
+        "a throttle list of * is left on more, other; the rate of a run would also slow replicas "
+        "of these topics that catch up; remove it: reconciler moves unthrottle --topic more "
+        "--topic other "
         "--cluster prod [moves-throttle-left]"
     )
     assert plan_beside(star, rate=None).refusals == ()

@@ -90,7 +90,7 @@ def test_a_rebalance_that_is_asked_for_already_is_not_asked_for_again() -> None:
     asked = replace(ENTRY, rebalance=AskedRebalance(LoadAim(), "2026-12-02"))
     need = find(live(JOINED), entry=asked)
     assert need.kind is NeedKind.NOTHING
-    assert need.why == "clusters.yaml asks for a rebalance until 2026-12-02 already"
+    assert need.why == "clusters.yaml already asks for a rebalance until 2026-12-02"
     over = replace(ENTRY, rebalance=AskedRebalance(LoadAim(), "2026-12-01"))
     assert find(live(JOINED), entry=over).kind is NeedKind.JOINED
 

@@ -402,8 +402,8 @@ def test_a_topic_that_another_tool_moves_elsewhere_is_left_alone(
     planned = only(move(wished, found, reassignments=(flight,)))
     assert (steps_of(planned), planned.refusals) == ((), ())
     assert said(planned.notes) == [
-        f"{AT}partition 0 is being reassigned, and not to what is asked for here, so the "
-        "topic is left alone; wait until that has ended, or cancel it, and plan again: reconciler "
+        f"{AT}partition 0 is being reassigned, to other brokers than this plan needs, so the topic "
+        "is left as it is; wait until that has ended, or cancel it, and plan again: reconciler "
         "moves status shows it [moves-foreign]"
     ]
 
@@ -497,7 +497,7 @@ def test_a_row_of_the_right_length_on_a_cordoned_broker_stays_in_its_order() -> 
 
 def test_a_partition_without_a_leader_is_refused() -> None:
     nodes = (*FOUR[:3], Broker(4, alive=False))
-    end = "no leader, so there is nothing to copy from; bring broker 4 back and plan again "
+    end = "no leader, so there is nothing to copy from; start broker 4 and plan again "
     found = topic("4 1 4", leaders=(-1, 1, -1), in_sync=rows("4 1 4"))
     assert refuse(spec(replication_factor=2), found, nodes=nodes) == [
         f"partitions 0, 2 have {end}[moves-unhealthy]"

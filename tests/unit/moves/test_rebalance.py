@@ -77,7 +77,8 @@ def test_a_broker_that_is_named_takes_its_even_share_and_the_plan_says_what_stay
     }  # without the share, broker 4 would hold as many as the others
     (note,) = [each for each in made.notes if each.rule == "rebalance-uneven"]
     assert note.what == (
-        "only the brokers of --brokers take replicas, up to their even share; this stays uneven: "
+        "only the brokers of --brokers take replicas, up to their even share, so this stays "
+        "uneven: "
         "2 brokers above the even share (broker 1 has 6 replicas, its share is 4); "
         "4 topics (t0, t1, t2, t3)"
     )

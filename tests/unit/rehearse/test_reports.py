@@ -103,9 +103,11 @@ def test_only_steps_that_a_plan_announced_may_be_left() -> None:
 def test_what_failed_is_still_to_do_and_no_surprise() -> None:
     failed = replace(WELL, outcomes=(REFUSED, WELL.outcomes[1]), pending=("new",))
     assert failed.unexpected == ()
-    assert "A second plan tries what failed, and changes nothing else." in render_rehearsal(failed)
+    assert "A second plan retries what failed, and changes nothing else." in render_rehearsal(
+        failed
+    )
     both = replace(failed, pending=("new", "shop.orders"))
-    assert "A second plan continues shop.orders, and tries what failed." in render_rehearsal(both)
+    assert "A second plan continues shop.orders, and retries what failed." in render_rehearsal(both)
 
 
 def test_a_long_comment_counts_what_it_leaves_out() -> None:

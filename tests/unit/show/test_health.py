@@ -96,7 +96,7 @@ def test_what_could_not_be_read_is_said() -> None:
     seen = cluster(topic("1,2", leaders=(1,), in_sync=((1, 2),)))
     note = Finding("reassignments-unseen", "x cannot be seen", "try", severity=Severity.WARNING)
     said = show(replace(seen, notes=(note,)))
-    assert "Not everything could be read; what was read is healthy.\n" in said
+    assert "Not everything could be read; everything that was read is healthy.\n" in said
     assert said.endswith("\nwarning: x cannot be seen; try [reassignments-unseen]\n")
 
 

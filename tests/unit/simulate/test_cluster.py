@@ -140,7 +140,7 @@ def test_a_placer_hears_who_is_down() -> None:
             [create("t", 3, 1), Place((WantedTopic("t", 2),))],
             "t has 3 partitions; Kafka cannot remove any",
         ),
-        ([create("t", 3, 7)], "t: 7 replicas need as many brokers, and 6 can take one"),
+        ([create("t", 3, 7)], "t: 7 replicas need as many brokers, and 6 can take replicas"),
         (
             [LoseRack("b"), LoseRack("c"), LoseBroker(2)],
             "there is no broker 2 to lose; living brokers: 1 in a, 4 in a",
@@ -148,7 +148,7 @@ def test_a_placer_hears_who_is_down() -> None:
         ([LoseRack("z")], "there is no rack z to lose; living brokers: 1 in a, 2 in b, 3 in c,"),
         (
             [LoseRack("b"), LoseRack("c"), LoseRack("a")],
-            "rack a is all there is; without it there is nothing to look at",
+            "without rack a no broker is left to measure",
         ),
     ],
 )

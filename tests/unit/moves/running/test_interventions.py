@@ -173,7 +173,7 @@ class TestRate:
         cluster, _ = start()
         cluster.verb = "rate"
         cluster.set_default(50)
-        with pytest.raises(ClusterError, match=r"to stay after the moves.*nothing was changed"):
+        with pytest.raises(ClusterError, match=r"must stay after the moves.*nothing was changed"):
             set_rate(cluster, cluster.clock, 7)
         assert set_rate(cluster, cluster.clock, 7, permanent=True)[1]
         assert set_rate(cluster, cluster.clock, 0)[1]

@@ -155,7 +155,7 @@ def test_what_somebody_else_cancels_stays_cancelled() -> None:
     play.cluster.at(30, lambda: play.cluster.relocate(1, {place: "/a"}) and None)
     (outcome,) = run(play).outcomes
     assert outcome.kind is OutcomeKind.HALF_DONE
-    assert "partition 0 on broker 1: it was cancelled by somebody else" in outcome.text
+    assert "partition 0 on broker 1: it was cancelled by another tool or run" in outcome.text
     assert list_paths(play.cluster) == ["/a", "/b", "/b", "/b"]
 
 

@@ -680,7 +680,7 @@ def test_foreign_moves_are_waited_for() -> None:
     play.cluster.move_by_hand((EXTRA, 0), (4, 5))
     assert end_run(run(play)).exit_code == 0
     assert texts(play, MovesNote.PAUSED) == [
-        f"nothing new begins: somebody else moves {EXTRA} partition 0"
+        f"nothing new begins: another tool or run moves {EXTRA} partition 0"
     ]
     assert play.cluster.topics[EXTRA][0].replicas == (4, 5)
 
@@ -689,7 +689,7 @@ def test_a_row_that_was_cancelled_by_hand_is_reported() -> None:
     play = make(TWO, sizes=SLOW)
     play.cluster.at(20, lambda: play.cluster.cancel_by_hand(("t", 0)))
     applied = run(play)
-    assert "partition 0: it was cancelled by somebody else" in applied.outcomes[0].text
+    assert "partition 0: it was cancelled by another tool or run" in applied.outcomes[0].text
     assert (replicas(play), replicas(play, 1)) == ((1, 2), (2, 4))
     assert play.cluster.violations == []
 
@@ -702,9 +702,9 @@ def test_moves_that_brokers_accept_and_ignore_are_not_blamed_on_somebody() -> No
     assert applied.outcomes[0].kind is OutcomeKind.FAILED
     text = applied.outcomes[0].text
     assert (
-        "partition 0: the brokers accepted the move, and never listed it: they ignored it" in text
+        "partition 0: the brokers accepted the move, but never listed it: they ignored it" in text
     )
-    assert "somebody else" not in text
+    assert "another tool or run" not in text
     assert end_run(applied).exit_code == 1
 
 
@@ -719,7 +719,9 @@ def test_a_row_that_an_earlier_run_finished_and_somebody_moved_is_not_done(
     cluster.at(20, lambda: cluster.move_by_hand(("t", 0), row))
     applied = run(play)
     assert applied.outcomes[0].kind is OutcomeKind.HALF_DONE
-    said = f"partition 0: it was as planned, and somebody else moved it to brokers {list(row)}"
+    said = (
+        f"partition 0: it was as planned, and another tool or run moved it to brokers {list(row)}"
+    )
     assert said in applied.outcomes[0].text
     assert (replicas(play), replicas(play, 1)) == (row, (2, 4))
     assert end_run(applied).exit_code == 1
@@ -739,7 +741,7 @@ def test_a_finished_row_that_is_on_its_way_elsewhere_at_the_end_is_not_done() ->
     cluster.at(20, take_away)
     applied = run(play, stop_after_s=300)
     assert (summary(applied).done, summary(applied).waiting) == (1, 1)
-    assert "somebody else moves it" in applied.outcomes[0].text
+    assert "another tool or run moves it" in applied.outcomes[0].text
     assert end_run(applied).exit_code == 2
 
 
