@@ -192,7 +192,7 @@ def _read_unknown(cluster: str, path: Path, bootstrap_servers: str | None) -> Cl
     from reconciler.spec.entry import ClusterEntry
 
     if bootstrap_servers is None:
-        way_out = "name it there, or say --bootstrap-servers or --against"
+        way_out = "add it there, or pass --bootstrap-servers or --against"
         raise UsageError(f"clusters.yaml has no cluster {cluster!r}; {way_out}")
     entry = ClusterEntry(cluster, Location(str(path / "clusters.yaml"), 1))
     with connect(entry, bootstrap_servers=bootstrap_servers) as connection:

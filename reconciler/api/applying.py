@@ -109,7 +109,7 @@ def apply_plan(
 
 
 def check_hours(plan: Plan, estate: Estate) -> float | None:
-    """Return how long the moves of a plan may begin from now on, None without an end. In seconds.
+    """Return how long moves of a plan may begin from now on, None for no limit. In seconds.
 
     Errors: RefusedPlanError outside the windows of their cluster.
     """
@@ -126,8 +126,8 @@ def check_hours(plan: Plan, estate: Estate) -> float | None:
     if are_open(windows, now):
         return None if change is None else (change - now).total_seconds()
     opens = describe_moment(windows, change) if change else "never"
-    what = f"moves of {plan.cluster} begin in its windows only; the next one opens {opens}"
-    way_out = "apply then; to take back what a killed run left throttled: reconciler moves settle"
+    what = f"moves of {plan.cluster} begin only in its windows; the next one opens {opens}"
+    way_out = "apply at that time; to remove the throttles of a killed run: reconciler moves settle"
     where = entry.where("moves.windows")
     raise RefusedPlanError([Finding("moves-window", what, way_out, where)])
 

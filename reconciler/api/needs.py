@@ -1,4 +1,4 @@
-"""What a cluster needs that changes by itself, read from the cluster."""
+"""The needs of a cluster that changes by itself, read from the cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_need(
     bootstrap_servers: str | None = None,
     shown: Approval | None = None,
 ) -> Need:
-    """Read a cluster, and find what a request is to ask for.
+    """Read a cluster, and find what a request should ask for.
 
     `shown` is the plan that its open request shows, which stays the plan as long as it holds. Write
     rates are measured if `balance` needs them, which takes 10 s.

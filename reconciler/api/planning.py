@@ -281,7 +281,8 @@ def plan_rebalance(
     offline: bool = False,
     aim: LoadAim | None = None,
 ) -> Plan:
-    """Plan the fewest moves that make replicas as even as possible, of topics and of the cluster.
+    """Plan the fewest moves that make the replicas of topics and of the cluster as even as
+    possible.
 
     `aim`, if given, brings the load of every broker into a band instead, with the fewest bytes
     copied. `topics` holds globs of live topics, `brokers` the only ones that take replicas (all

@@ -58,7 +58,7 @@ class SandboxAnswer(_Answer):
 
 
 class DoctorAnswer(_Answer):
-    """What of the set-up of a repository is done. `do` is the way to do what is missing."""
+    """Which parts of the setup of a repository are done. `do` is how to do a missing one."""
 
     format_version: Version
     checks: list[Check]
@@ -83,7 +83,7 @@ class GrantsAnswer(_Answer):
 
 
 class LackingAnswer(_Answer):
-    """A right that lacks. `not_on` names topics that show it: none if it lacks everywhere."""
+    """A missing right. `not_on` names topics without it: none if it is missing everywhere."""
 
     kind: ResourceKind
     name: str

@@ -55,10 +55,10 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 NO_LOCK = "lock-unavailable"
-"""The refusal of a plan that a run without a lock passes over."""
+"""The refusal of a plan that a run without a lock ignores."""
 UNLOCKED = (
-    "note: without a lock, nothing keeps a second apply away; what others changed since the plan "
-    "is seen before the first change only"
+    "note: without a lock, nothing prevents a second apply; changes by others are detected only "
+    "before the first change"
 )
 
 
@@ -102,13 +102,13 @@ UNLOCKED = (
 @click.option(
     "--no-lock",
     is_flag=True,
-    help="Apply without the lock: something else keeps other applies away.",
+    help="Apply without the lock: something else prevents other applies.",
 )
 @click.option(
     "--stop-after",
     metavar="DURATION",
     callback=lambda ctx, param, value: value and options.read_duration(ctx, param, value),
-    help="For a plan of moves: begin nothing that would end later than this, such as 100m.",
+    help="For a plan of moves: start no copy that would end later than this, such as 100m.",
 )
 def command(
     *,
@@ -132,11 +132,11 @@ def command(
 ) -> int:
     """Apply a saved PLAN, or plan SOURCE, an estate, for --cluster and apply that.
 
-    Several clusters are planned, approved and applied one after the other; what fails on one does
+    Several clusters are planned, approved and applied one after the other; a failure on one does
     not stop the others. Exits 0 when everything is as planned, 1 when something was refused or
-    failed, 75 when it is unknown whether a change was made: run the same command again. Exits 2
-    when moves of replicas are in flight or waiting: the same command continues them.
-    SOURCE defaults to topics.
+    failed, and 75 when it is not known whether a change was made: then run the same command again.
+    Exits 2 when moves of replicas are in flight or waiting: the same command continues them. SOURCE
+    defaults to topics.
     """
     wanted = Wanted(
         source,
@@ -408,7 +408,8 @@ class WaitingNotes:
 
 
 def describe_moves(ending: Ending, record: ApplyRecord) -> list[str]:
-    """Return what a person on call has to know of moves: how far, who ran it, and what is next."""
+    """Return what a person on call must know about moves: the progress, who ran it, and the next
+    step."""
     moves = ending.moves
     if moves is None:
         return []
@@ -420,7 +421,7 @@ def describe_moves(ending: Ending, record: ApplyRecord) -> list[str]:
         lines.append(f"reason: {moves.reason}")
     lines += [
         f"broker {broker} is empty: remove it from the controllers' quorum, if it votes there, "
-        "stop it, unregister it, and take it off drain_brokers"
+        "stop it, unregister it, and remove it from drain_brokers"
         for broker in moves.emptied
     ]
     lines += [f"left: {text}" for text in moves.left]
@@ -429,12 +430,12 @@ def describe_moves(ending: Ending, record: ApplyRecord) -> list[str]:
         cluster = record.cluster
         lines.append(f"run by {author.user}@{author.host} (process {author.pid})")
         if moves.in_flight:
-            lines.append("copies in flight go on in Kafka, and keep their throttles")
+            lines.append("copies in flight continue in Kafka, and keep their throttles")
         again = shlex.join(["reconciler", *sys.argv[1:]])
         lines.append(f"to continue: {again}")
         lines.append(f"to watch: reconciler moves status --cluster {cluster} --watch")
         lines.append(
-            f"to take throttles away without the plan: reconciler moves settle --cluster {cluster}"
+            f"to remove throttles without the plan: reconciler moves settle --cluster {cluster}"
         )
     return lines
 

@@ -92,8 +92,8 @@ def refuse_other_files(path: Path, base: Base, cluster: str) -> None:
     changed = open_checkout(path, "--base").list_changed(base.commit, sorted(named))
     if changed:
         what = (
-            f"the client of {cluster} at {base.short} names files that are not as they were "
-            f"there: {', '.join(map(show_path, changed))}"
+            f"the client of {cluster} at {base.short} names files that have changed since then: "
+            f"{', '.join(map(show_path, changed))}"
         )
         way_out = "merge them first, or keep them outside the repository"
         raise ClusterError([Finding("client-file", what, way_out, entry.location)])
@@ -133,7 +133,7 @@ def open_checkout(path: Path, option: str) -> Checkout:
         findings.append(Finding("base-link", what, way_out, Location(shown, 1)))
     for name in sorted(each.name for each in path.iterdir()) if path.is_dir() else ():
         if name.lower() in _SETTINGS and (path / name).is_symlink():
-            what = f"{name} is a symbolic link, so its base is not that of what it says"
+            what = f"{name} is a symbolic link, so the base of its content is unknown"
             where = Location(show_path(str(path), name), 1)
             findings.append(Finding("base-link", what, _PUT.format("file"), where))
     if findings:

@@ -1,4 +1,4 @@
-"""`reconciler doctor`: which parts of the set-up of a repository are done."""
+"""`reconciler doctor`: which parts of the setup of a repository are done."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _HOSTS = {Host.GITHUB: "GitHub", Host.GITLAB: "GitLab"}
     help="For a terminal, or for programs.",
 )
 def command(directory: Path, *, offline: bool, form: str) -> int:
-    """Show what of the set-up of a repository is done, and how to do what is missing.
+    """Show which parts of the setup of a repository are done, and how to do the missing ones.
 
     DIRECTORY is that of `reconciler init`, by default this one. Each line is ok, missing, optional,
-    or unseen: what this machine, the account in its environment, or the token may not read. Nothing
+    or unseen: this machine, its account or the token may not read it. Nothing
     is changed. On GitHub, the token is GITHUB_TOKEN or GH_TOKEN; on GitLab, RECONCILER_TOKEN or
     GITLAB_TOKEN.
 

@@ -1,4 +1,4 @@
-"""`reconciler elect`: a plan that has preferred leaders lead again."""
+"""`reconciler elect`: a plan that elects preferred leaders."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def command(
     out: Path | None,
     detailed_exitcode: bool,
 ) -> int:
-    """Plan to have preferred leaders lead again, after brokers were away.
+    """Plan an election of preferred leaders, for example after a broker restarted.
 
     Every live topic counts, in a file or not. `reconciler apply FILE` makes the elections; they
     move no data. A preferred leader that is dead or not in sync is left out and named.

@@ -1,6 +1,6 @@
 """An estate in git: its commit, and the differences of its files from another commit.
 
-Only reads: no lock is taken, nothing is fetched that a partial clone does not fetch by itself.
+Only reads: no lock is taken, and nothing is fetched, except what a partial clone fetches by itself.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ class Checkout:
             return self.find_commit(name)
         except UnknownCommitError as error:
             way_out = self._deepen() or (
-                "fetch it first, or name another; after a forced push, name one that is still here"
+                "fetch it first, or name another commit; after a forced push, name one that still "
+                "exists"
             )
             raise UsageError(f"{error}; {way_out}") from error
 

@@ -35,9 +35,9 @@ ACCOUNTS = ("planner", "applier")
     "tasks",
     multiple=True,
     type=click.Choice(TASKS),
-    help="What the accounts are for; repeatable.  [what clusters.yaml allows]",
+    help="Tasks of the accounts; repeatable.  [what clusters.yaml allows]",
 )
-@click.option("--account", type=click.Choice(ACCOUNTS), help="Only this one.  [both]")
+@click.option("--account", type=click.Choice(ACCOUNTS), help="Account.  [both]")
 @click.option(
     "--planner",
     default="User:planner",
@@ -57,7 +57,7 @@ ACCOUNTS = ("planner", "applier")
     "prefixes",
     multiple=True,
     metavar="TEXT",
-    help="Only topics whose names begin so; repeatable.  [all topics]",
+    help="Only topics whose names begin with this; repeatable.  [all topics]",
 )
 @click.option(
     "--format",
@@ -67,7 +67,9 @@ ACCOUNTS = ("planner", "applier")
     "IAM for Amazon MSK, or JSON.  [acls; iam where the cluster has AWS_MSK_IAM]",
 )
 @click.option("--arn", metavar="ARN", help="The ARN of the cluster, for policies of IAM.")
-@click.option("--check", is_flag=True, help="Say what the account of this run lacks instead.")
+@click.option(
+    "--check", is_flag=True, help="Check which rights the account of this run lacks instead."
+)
 def command(
     *,
     estate: Path,
@@ -85,8 +87,8 @@ def command(
     """Print the smallest rights of the two accounts, or check those of one.
 
     The account that plans in a pull request reads, and the one that applies after the merge writes.
-    --check connects as the account of clusters.yaml and changes nothing: it exits 1 if a right
-    lacks. With --account it asks only for the rights of that one. ESTATE defaults to topics.
+    --check connects as the account of clusters.yaml and changes nothing: it exits 1 if a right is
+    missing. With --account it asks only for the rights of that one. ESTATE defaults to topics.
     """
     from reconciler.api.connections import find_cluster
     from reconciler.api.grants import choose_tasks

@@ -1,4 +1,4 @@
-"""`reconciler history`: what earlier applies did, and how to go back."""
+"""`reconciler history`: earlier applies, their outcomes, and how to revert them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 @click.option(
     "--since",
     metavar="WHEN",
-    help="Only since then, as 7d, 2026-11-21 or 2026-11-21T03:00Z.",
+    help="Only runs since then, such as 7d, 2026-11-21 or 2026-11-21T03:00Z.",
 )
 @click.option("--plan", metavar="FINGERPRINT", help="Only runs of this plan, in full.")
 @click.option("--last", is_flag=True, help="Only the last run, in full.")
@@ -85,7 +85,7 @@ def command(
     show: int,
     form: str,
 ) -> None:
-    """Show what earlier applies did, the latest first: who, of which commit, and what became of it.
+    """Show earlier applies, the latest first: who ran them, of which commit, and the outcome.
 
     The audit topic of --cluster has a record of each run, and so has a journal. Reading the topic
     needs Read on it. In full, a run also has each topic, its plan where that was kept, and how to

@@ -36,7 +36,7 @@ _TOOLS = ("jikkou", "julie", "kafka-gitops", "strimzi", "topicctl")
 @click.command("import", cls=options.Command)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH] [DIR]")
 @click.option(
-    "--cluster", metavar="NAME", help="Write specs for what this cluster has; one per run."
+    "--cluster", metavar="NAME", help="Write specs for the topics of this cluster; one per run."
 )
 @options.bootstrap_option
 @click.option(
@@ -85,7 +85,7 @@ def command(
 
     Topics that are already in DIR are kept: only differences are changed; comments and order
     stay. With --from, the files in PATH are converted instead. With --absent, requests to
-    delete topics are written instead, for a review to strike what must stay. DIR defaults to
+    delete topics are written instead, and a reviewer removes those that must stay. DIR defaults to
     topics.
     """
     if len(paths) == (1 if tool else 0):
@@ -130,7 +130,7 @@ def command(
 def _check(paths: tuple[Path, ...], cluster: str | None, tool: str | None, *, live: bool) -> None:
     wanted = 2 if tool else 1
     if (cluster is None) == (tool is None):
-        raise UsageError("say --cluster NAME to read a cluster, or --from TOOL to convert files")
+        raise UsageError("pass --cluster NAME to read a cluster, or --from TOOL to convert files")
     if len(paths) != wanted:
         form = "--from TOOL PATH DIR" if tool else "--cluster NAME DIR"
         raise UsageError(f"{count(len(paths), 'path')} given; write: reconciler import {form}")
@@ -161,7 +161,10 @@ def _report(
         rest = "is empty" if not adoption.differences else "is not empty"
         print_note(f"the next plan {rest}: {count(adoption.differences, 'difference')}")
     if deletes:
-        print_note("strike what must stay; plan shows what still reads and writes each topic")
+        print_note(
+            "remove the requests for topics that must stay; "
+            "plan shows what still reads and writes each topic"
+        )
     # New files refer editors to schemas next to the estate; the command does not write these.
     place = Path(os.path.normpath(estate / ".." / "schemas"))
     wanted = {"clusters" if Path(f).stem == "clusters" else "topic" for f in adoption.created}

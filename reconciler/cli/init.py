@@ -46,18 +46,20 @@ _MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
 @click.option(
     "--security",
     type=click.Choice([each.value for each in Security]),
-    help="How clients connect.  [default: sasl_ssl]",
+    help="Security protocol of clients.  [default: sasl_ssl]",
 )
 @click.option(
     "--mechanism",
     type=click.Choice(_MECHANISMS),
-    help="How they authenticate.  [default: SCRAM-SHA-512]",
+    help="SASL mechanism of clients.  [default: SCRAM-SHA-512]",
 )
-@click.option("--from-cluster", is_flag=True, help="Also write specs for what the clusters have.")
+@click.option(
+    "--from-cluster", is_flag=True, help="Also write specs for the topics of the clusters."
+)
 @click.option(
     "--host",
     type=click.Choice([each.value for each in Host]),
-    help="Whose workflows are written.  [default: that of the remote origin]",
+    help="Code host whose workflows are written.  [default: that of the remote origin]",
 )
 @click.option(
     "--source",
@@ -78,7 +80,7 @@ _MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
     metavar="OWNER",
     help="Owner of clusters.yaml and workflows, such as @acme/platform; repeatable.",
 )
-@click.option("--update", is_flag=True, help="Write again the files that differ from this release.")
+@click.option("--update", is_flag=True, help="Rewrite the files that differ from this release.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written as a diff.")
 def command(
     directory: Path,
@@ -286,7 +288,7 @@ def _report(
     place = "" if directory == Path() else f" in {directory}"
     said = [f"{count(written, 'file')} written{place}"]
     if kept:
-        said.append(f"{len(kept)} yours, left as they are")
+        said.append(f"{len(kept)} yours, not changed")
     if differing and not update:
         said.append(f"{len(differing)} differ from this release")
     click.echo(", ".join(said))

@@ -202,10 +202,10 @@ estate_argument = click.argument(
     "estate", default="topics", type=click.Path(exists=True, path_type=Path)
 )
 cluster_option = click.option(
-    "--cluster", required=True, metavar="NAME", help="Which cluster; one per run."
+    "--cluster", required=True, metavar="NAME", help="Cluster; one per run."
 )
 clusters_option = click.option(
-    "--cluster", "clusters", multiple=True, metavar="NAME", help="Which cluster; repeatable."
+    "--cluster", "clusters", multiple=True, metavar="NAME", help="Cluster; repeatable."
 )
 all_clusters_option = click.option(
     "--all-clusters", is_flag=True, help="Every cluster of clusters.yaml."
@@ -216,18 +216,23 @@ changed_since_option = click.option(
     help="Only topics whose specs changed since the branch forked from REF.",
 )
 bootstrap_option = click.option(
-    "--bootstrap-servers", metavar="HOST:PORT,…", help="Overrides the address in clusters.yaml."
+    "--bootstrap-servers",
+    metavar="HOST:PORT,…",
+    help="Address of the cluster; overrides clusters.yaml.",
 )
 topic_option = choose_topics("Only these topics; repeatable.")
 base_option = click.option(
     "--base",
     metavar="REV",
-    help="What the specs are a request to: connect with its client, and show looser guards.",
+    help=(
+        "Base of the request: connect with the client of this branch or commit, and show looser "
+        "guards."
+    ),
 )
 default_branch_option = click.option(
     "--default-branch",
     metavar="REF",
-    help="Apply only what the specs at REF still ask for, so that no approval is used again.",
+    help="Apply only what the specs at REF still ask for, so that an old approval is not reused.",
 )
 out_option = click.option(
     "--out",
@@ -245,7 +250,9 @@ approved_option = click.option(
     "--approved",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="What `report approved --out` saved: its rows are used if they do as well as new ones.",
+    help=(
+        "File saved by `report approved --out`: its rows are used if they are as good as new ones."
+    ),
 )
 detailed_exitcode_option = click.option(
     "--detailed-exitcode", is_flag=True, help="Exit 2 when changes are pending."
@@ -272,20 +279,22 @@ loads_option = click.option(
     multiple=True,
     metavar="LOAD,…",
     callback=read_loads,
-    help="Bring every broker near its share of this: count (of replicas), disk, write or read; "
-    "repeatable. Default: balance.by of the cluster, or count.",
+    help=(
+        "Balance the brokers by this load: count (of replicas), disk, write or read; repeatable. "
+        "Default: balance.by of the cluster, or count."
+    ),
 )
 within_option = click.option(
     "--within",
     metavar="PERCENT",
     callback=read_percent,
-    help="How far from its share a broker may be, such as 5%. Default: balance.within of the "
+    help="Maximum distance of a broker from its share, such as 5%. Default: balance.within of the "
     "cluster, or 10%.",
 )
 leaders_only_option = click.option(
     "--leaders-only",
     is_flag=True,
-    help="Other preferred leaders only; nothing is copied. Not by disk.",
+    help="Change only preferred leaders; nothing is copied. Not by disk.",
 )
 even_topics_option = click.option(
     "--even-topics",

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     "--only",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Plan only the topics that report accepted --out saved.",
+    help="Plan only the topics in this file, saved by report accepted --out.",
 )
 @click.option(
     "--by",

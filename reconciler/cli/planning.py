@@ -266,7 +266,7 @@ def load_planner(wanted: Wanted) -> Planner:
     for name in wanted.clusters:
         find_cluster(estate, name)
     if wanted.all_clusters and not estate.declared:
-        raise UsageError("clusters.yaml names no cluster; add one, or say --cluster sandbox")
+        raise UsageError("clusters.yaml names no cluster; add one, or pass --cluster sandbox")
     clusters = estate.declared if wanted.all_clusters else tuple(dict.fromkeys(wanted.clusters))
     if wanted.moves:
         clusters = _choose_moving(estate, clusters, all_clusters=wanted.all_clusters)

@@ -1,4 +1,4 @@
-"""`reconciler rebalance`: a plan that balances brokers, such as those that joined."""
+"""`reconciler rebalance`: a plan that balances brokers, for example after new ones joined."""
 
 from __future__ import annotations
 
@@ -80,8 +80,10 @@ def _read_directories(
     "--max-bytes",
     metavar="SIZE",
     callback=options.read_size,
-    help="Copy at most this much, such as 500GiB: what helps most for its bytes, or with "
-    "--even-topics the smallest partitions.",
+    help=(
+        "Copy at most this many bytes, such as 500GiB: first the copies that help most per byte, "
+        "or with --even-topics the smallest partitions."
+    ),
 )
 @options.loads_option
 @options.within_option
@@ -89,7 +91,7 @@ def _read_directories(
     "--over",
     metavar="PERCENT",
     callback=options.read_percent,
-    help="Only relieve brokers whose disks are fuller than this, such as 85%, and nothing else.",
+    help="Only move replicas off brokers whose disks are fuller than this, such as 85%.",
 )
 @options.leaders_only_option
 @options.even_topics_option
@@ -101,7 +103,7 @@ def _read_directories(
 @click.option(
     "--disks",
     is_flag=True,
-    help="Even the log directories of each broker instead: replicas stay on their brokers.",
+    help="Balance the log directories of each broker instead: replicas stay on their brokers.",
 )
 @click.option(
     "--empty-dir",
@@ -114,7 +116,7 @@ def _read_directories(
 @click.option(
     "--compare",
     is_flag=True,
-    help="Make no plan: show what each choice would copy, and how even it makes the brokers.",
+    help="Make no plan: show what each choice would copy, and the balance that it reaches.",
 )
 @options.against_option
 @options.plan_format_option
@@ -142,12 +144,12 @@ def command(
     out: Path | None,
     detailed_exitcode: bool,
 ) -> int:
-    """Plan to bring every broker near its share of a load, with the fewest bytes copied.
+    """Plan moves that bring every broker near its share of a load, with the fewest bytes copied.
 
-    What is near its share moves only where that helps; topics stay as even as they are. Preferred
-    leaders are then balanced as well, which copies nothing. Every live topic that the estate does
-    not ignore may move, in a file or not; manual rows stay. `reconciler apply FILE` makes the
-    moves. Exits 1 if the plan is refused.
+    Brokers near their share give or take replicas only if that helps; topics stay as even as they
+    are. Preferred leaders are then balanced as well, which copies nothing. Every live topic that
+    the estate does not ignore may move, in a file or not; manual rows stay. `reconciler apply FILE`
+    makes the moves. Exits 1 if the plan is refused.
 
     ESTATE has the connection settings, and allows this under `moves`. ESTATE defaults to topics.
     """

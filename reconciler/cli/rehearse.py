@@ -40,9 +40,7 @@ INTERRUPTED = 130
     show_default=True,
     help="Where clusters.yaml is, for a saved plan; optional.",
 )
-@click.option(
-    "--cluster", metavar="NAME", help="Which cluster; one per run. A saved plan names its own."
-)
+@click.option("--cluster", metavar="NAME", help="Cluster; one per run. A saved plan names its own.")
 @options.bootstrap_option
 @options.topic_option
 @click.option(

@@ -1,4 +1,4 @@
-"""`reconciler report`: report a plan to GitHub or GitLab, and trouble to a webhook."""
+"""`reconciler report`: report a plan to GitHub or GitLab, and problems to a webhook."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ errors_option = click.option(
     "--errors",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Its stderr, reported where no plan was saved.",
+    help="The stderr of plan, reported if no plan was saved.",
 )
 
 journal_option = click.option(
@@ -51,7 +51,7 @@ journal_option = click.option(
 
 @click.group(cls=Group)
 def command() -> None:
-    """Report a plan to GitHub or GitLab, and trouble to a webhook, from a workflow.
+    """Report a plan to GitHub or GitLab, and problems to a webhook, from a workflow.
 
     The runner's variables name the host; GITHUB_TOKEN or RECONCILER_TOKEN authenticates. A webhook
     needs neither.
@@ -121,7 +121,7 @@ def drift(cluster: str, path: Path, errors: Path | None, accepted_path: Path | N
     type=click.Path(dir_okay=False, path_type=Path),
     help="Save the approved plan's fingerprint and rows, for plan or apply --approved.",
 )
-@click.option("--moves", is_flag=True, help="Of the plan of moves, which is approved by itself.")
+@click.option("--moves", is_flag=True, help="Use the plan of moves, which has its own approval.")
 def approved(cluster: str, out: Path | None, *, moves: bool) -> None:
     """Print the fingerprint of the plan that the merged pull request showed."""
     from reconciler.codehost.approvals import find_approved
@@ -144,7 +144,7 @@ def approved(cluster: str, out: Path | None, *, moves: bool) -> None:
     "--after",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A plan that was made after the apply: it shows what is left.",
+    help="A plan made after the apply: it shows what is left.",
 )
 @click.option("--moves", is_flag=True, help="The plan is one of moves.")
 def result(
@@ -157,7 +157,7 @@ def result(
     *,
     moves: bool,
 ) -> None:
-    """Write on merged pull requests what is done of them, or why nothing was applied.
+    """Report on merged pull requests which topics are done, or why nothing was applied.
 
     After a push, that is the request that was merged; and always those of which something was left.
     ESTATE defaults to topics.
@@ -294,7 +294,7 @@ def uneven(
 ) -> None:
     """Read a cluster that allows rebalance, and say what a request is to ask for.
 
-    That is brokers that joined and hold nothing, brokers outside the band of balance, and internal
+    That is new brokers that hold nothing, brokers outside the band of balance, and internal
     topics with too few replicas. Nothing is changed. ESTATE defaults to topics.
     """
     from reconciler.api.needs import read_need
@@ -398,9 +398,10 @@ def notify(
     webhook_file: Path | None,
     form: str,
 ) -> int:
-    """Send a webhook what went wrong: an apply that is not done, or drift.
+    """Notify a webhook of problems: an apply that is not done, or drift.
 
-    Nothing is sent if all is well. Exits 69 if the webhook does not accept the notification.
+    Nothing is sent if everything is as planned. Exits 69 if the webhook does not accept the
+    notification.
     """
     from reconciler.codehost.notices import notice_apply, notice_drift
     from reconciler.codehost.runs import find_links

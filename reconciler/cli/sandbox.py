@@ -172,7 +172,7 @@ def _choose_shape(brokers: int | None, racks: int | None, like: Path | None) -> 
             raise UsageError(f"{count(wanted, 'broker')} cannot fill {count(racks, 'rack')}")
         return spread_brokers(wanted, racks or min(3, wanted))
     if brokers is not None or racks is not None:
-        raise UsageError("--like says how many brokers and racks; leave --brokers and --racks out")
+        raise UsageError("--like defines brokers and racks; leave --brokers and --racks out")
     return read_shape(like)
 
 

@@ -143,7 +143,9 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
             )
         ),
         "doctor": _answer(
-            lambda a: a.build_schema(a.DoctorAnswer, "What of a repository's set-up is done")
+            lambda a: a.build_schema(
+                a.DoctorAnswer, "The parts of a repository's setup that are done"
+            )
         ),
         "owners": _answer(lambda a: a.build_schema(a.OwnersAnswer, "Who owns which topics")),
         "simulate": _answer(

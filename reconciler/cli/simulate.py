@@ -90,9 +90,9 @@ def _one(
     "--against",
     metavar="SNAPSHOT",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Begin with this cluster.",
+    help="Start with the cluster of this snapshot.",
 )
-@_one("--brokers", "N", "Begin with N empty brokers.", 10_000)
+@_one("--brokers", "N", "Start with N empty brokers.", 10_000)
 @_one("--racks", "N", "Spread over N racks, named rack0, rack1 …  [default: none]", 10_000)
 @_many("--topic", "NAME=PxR", "P partitions of R replicas, placed together at the start.")
 @_many("--create", "NAME=PxR", "A step: create a topic.")
@@ -143,7 +143,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         click.echo(_try_counts(simulated, taken, asked), nl=False)
         return
     if not (taken or simulated.topics):
-        raise UsageError("there is nothing on these brokers; add --topic NAME=PxR, or ESTATE")
+        raise UsageError("there are no topics on these brokers; add --topic NAME=PxR, or ESTATE")
     compared = compare_strategies(simulated, taken, asked.strategy or STRATEGIES, asked.draws)
     render = list_comparison if asked.form == "json" else render_comparison
     click.echo(render(compared), nl=False)
@@ -207,10 +207,10 @@ def _read_aim(
 def _begin(asked: SimulationRequest, estate: Estate | None) -> SimulatedCluster:
     by = _choose_weights(asked, estate)
     if by is not LoadKind.COUNT and asked.against is None:
-        raise UsageError(f"--by {by} takes it from a snapshot; name one with --against")
+        raise UsageError(f"--by {by} needs a snapshot with sizes or rates; pass one with --against")
     if asked.against is not None and asked.brokers is None:
         if asked.racks is not None:
-            raise UsageError("--against says which racks there are; leave --racks out")
+            raise UsageError("--against defines the racks; leave --racks out")
         state = read_snapshot(asked.against)
         if not asked.by and ReplicaWeights(state, by).is_blank:
             print_note(
@@ -219,7 +219,7 @@ def _begin(asked: SimulationRequest, estate: Estate | None) -> SimulatedCluster:
             by = LoadKind.COUNT
         return SimulatedCluster.of(state, asked.min_insync, by)
     if asked.brokers is None or asked.against is not None:
-        raise UsageError("begin with either --against SNAPSHOT or --brokers N")
+        raise UsageError("start with either --against SNAPSHOT or --brokers N")
     if asked.racks is None:
         return SimulatedCluster(tuple(Broker(n + 1) for n in range(asked.brokers)))
     if asked.racks > asked.brokers:

@@ -25,20 +25,20 @@ from reconciler.units import approximate_duration, count
     required=True,
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write it; - prints it.",
+    help="File for the snapshot; - prints it.",
 )
 @click.option(
     "--measure",
     default="0",
     metavar="DURATION",
     callback=options.read_duration,
-    help="Measure for so long what is written to each partition and read from it, such as 10m.",
+    help="Measure writes and reads of each partition for this long, such as 10m.",
 )
 @click.option(
     "--since",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="An earlier snapshot: what was written and read is the difference to it.",
+    help="An earlier snapshot: rates are computed from the difference.",
 )
 def command(
     estate: Path,

@@ -18,7 +18,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 _TARGET = (
     click.argument("estate", required=False, type=click.Path(path_type=Path)),
-    click.option("--cluster", metavar="NAME", help="Which cluster of ESTATE; one per run."),
+    click.option("--cluster", metavar="NAME", help="Cluster of ESTATE; one per run."),
     bootstrap_option,
     click.option(
         "--against",

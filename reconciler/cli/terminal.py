@@ -235,7 +235,9 @@ def give_up_stdout(error: OSError) -> bool:
         os.dup2(nowhere, stderr)
     os.dup2(nowhere, stdout)
     if not gone:
-        print_error(f"the output is cut off: {error.strerror}; free some space, or write elsewhere")
+        print_error(
+            f"the output is incomplete: {error.strerror}; free some space, or write to another disk"
+        )
     return True
 
 

@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     "--write-baseline",
     "writes",
     is_flag=True,
-    help="First exempt what breaks the policy now, in policy-baseline.yaml; reasons are kept.",
+    help="First exempt current violations of the policy in policy-baseline.yaml; reasons are kept.",
 )
 def command(estate: Path, form: str, writes: bool) -> int:
     """Check every spec of ESTATE, a directory, without a cluster.
 
-    Shows all mistakes at once, each with its place and how to fix it. While clusters.yaml has an
-    error, what a cluster would say about the specs is not checked. Exits 1 if there is an error.
-    ESTATE defaults to topics.
+    Shows all errors at once, each with its place and how to fix it. If clusters.yaml has an error,
+    checks that depend on a cluster are skipped. Exits 1 if there is an error. ESTATE defaults to
+    topics.
     """
     from reconciler.api.planning import load_estate
 
@@ -75,7 +75,7 @@ def _write_baseline(estate: Path) -> None:
     try:
         drafted = write_baseline(estate)
     except SpecError:
-        print_note("no baseline was written: first fix these errors, which are not of the policy")
+        print_note("no baseline was written: first fix these errors, which are not policy errors")
         raise
     file = show_path(str(estate), BASELINE_FILE)
     changed = f"{drafted.added:,} added, {drafted.removed:,} removed"

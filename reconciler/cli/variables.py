@@ -1,6 +1,6 @@
-"""Environment variables that stand for options: the address, estate, format and verbosity.
+"""Environment variables for options: the address, estate, format and verbosity.
 
-A variable is the weakest wish: it is used only where the command line says nothing else. None of
+A variable has the lowest priority: it is used only if the command line sets nothing else. None of
 them approves, skips, unlocks or loosens anything: what a command may do is on its command line.
 """
 

@@ -60,13 +60,14 @@ def command(
 ) -> int:
     """Plan clusters every few minutes, write nothing to them, and serve metrics.
 
-    Specs are loaded again in each round. A cluster that cannot be read is a metric, and is tried
-    again. Ends with 0 at SIGTERM, and with 130 at Ctrl-C. ESTATE defaults to topics.
+    Specs are loaded again in each round. A cluster that cannot be read shows in the metrics, and is
+    read again in the next round. Ends with 0 at SIGTERM, and with 130 at Ctrl-C. ESTATE defaults to
+    topics.
     """
     wanted = Wanted(estate, clusters, all_clusters, bootstrap_servers)
     wanted.check()
     if every <= 0:
-        raise UsageError("--every is a time between rounds; 0 leaves none")
+        raise UsageError("--every is the time between rounds, and must be more than 0")
     watch = Watch(load_planner(wanted), every)
     ended: list[int] = []
     try:

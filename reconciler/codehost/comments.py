@@ -118,7 +118,7 @@ def write_drift(plan: Plan, run: Run, accepted: Accepted | None = None) -> tuple
     plan = replace(plan, commit=None, stages=())  # the text has it, and drift has no stages
     head = (
         f"{mark_drift(plan.cluster)}\n{code(plan.cluster)} is not as specified at "
-        f"{run.commit[:12]}. Either it was changed by other means, or what was merged is not "
+        f"{run.commit[:12]}. Either it was changed by other means, or a merged change is not "
         "applied. Apply the plan below, or bring the specs in line with the cluster. This text "
         f"is kept up to date, and the issue closes once both agree. Last seen by {link_run(run)}."
         "\n\n"
@@ -130,7 +130,7 @@ def write_drift(plan: Plan, run: Run, accepted: Accepted | None = None) -> tuple
     ]:
         by_hand = run.host.say_by_hand("apply", plan.cluster, fingerprint_plan(plan))
         head += (
-            f"**Nightly runs do not apply these changes, because nobody accepted them.** To apply "
+            f"**Nightly runs do not apply these changes, because nobody approved them.** To apply "
             f"the plan below, {by_hand}.\n\n{_list_waiting(rows)}\n\n"
         )
     counts = ", ".join(view.to_do)
@@ -148,7 +148,7 @@ def _list_waiting(rows: Sequence[tuple[str, str]]) -> str:
 def write_no_drift(cluster: str, reason: str, run: Run) -> tuple[str, str]:
     """Write title and text of the issue that reports a failed drift check."""
     head = (
-        f"{mark_drift(cluster)}\nIt is unknown whether {code(cluster)} is as specified at "
+        f"{mark_drift(cluster)}\nIt is not known whether {code(cluster)} is as specified at "
         f"{run.commit[:12]}: it could not be checked by {link_run(run)}."
     )
     return f"Kafka drift on {cluster}: could not be checked", f"{head}\n\n{quote_reason(reason)}\n"
@@ -169,7 +169,7 @@ def link_run(run: Run) -> str:
 
 def quote_reason(reason: str) -> str:
     """Format the output of a run as code, so that the host interprets no markdown in it."""
-    reason = reason.strip() or "The run said nothing; its log may."
+    reason = reason.strip() or "The run printed nothing; see its log."
     if len(reason) > REASON_LIMIT:
         whole, _, _ = reason[:REASON_LIMIT].rpartition("\n")
         left = reason.count("\n") - whole.count("\n")

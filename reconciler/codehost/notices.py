@@ -20,7 +20,7 @@ from reconciler.show.view import PlanView, view_plan
 
 About = Literal["apply", "drift"]
 
-SAID_NOTHING = "The run said nothing; its log may."
+SAID_NOTHING = "The run printed nothing; see its log."
 
 _WORST_FIRST = (
     OutcomeKind.UNKNOWN,
@@ -106,7 +106,7 @@ def end_without_apply(view: PlanView | None, errors: str) -> Ending:
     if view.refusals or view.refused:
         return Ending(Ended.REFUSED)
     if view.to_do:
-        why = "no merged request showed this plan, or apply could not start; see the run"
+        why = "no merged request showed this plan, or apply could not start; see the log of the run"
         return Ending(Ended.NOT_APPROVED, error=why)
     return Ending(Ended.NOTHING_TO_DO)
 

@@ -1,4 +1,4 @@
-"""How far a merged request is on a cluster: which of its topics are as specified now.
+"""The progress of a merged request on a cluster: which of its topics are as specified now.
 
 It is computed from the approved plan, which the request showed, and from the present differences
 of the cluster. So it is true whatever run made the changes, and whichever of them was killed. The

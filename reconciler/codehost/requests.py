@@ -98,7 +98,7 @@ def keep_request(run: Run, need: Need, file: ClustersFile) -> Iterator[str]:
     same = mark is not None and mark.asks == asks
     if same and proposal and not (proposal.is_open or proposal.is_merged):
         yield (
-            f"request {proposal.number} was closed by somebody; to be asked again, delete the "
+            f"request {proposal.number} was closed by somebody; to get another request, delete the "
             f"branch {name}"
         )
         return
@@ -117,7 +117,7 @@ def keep_request(run: Run, need: Need, file: ClustersFile) -> Iterator[str]:
         change = FileChange(run.commit, file.path, text, message)
         settle_write(partial(_set_branch, run, name, change))
     if number is None and need.kind is NeedKind.BAND and since >= need.today:
-        yield f"{need.why} A request opens if this is so in another night."
+        yield f"{need.why} A request opens if this is still so the next night."
         return
     title, body = _write_title(need), _write_body(need, run, file.owners)
     if number is None:
@@ -152,7 +152,7 @@ def _ask(run: Run, name: str, owners: Iterable[str]) -> Iterator[str]:
     try:
         run.host.ask_reviewers(found.number, owners)
     except CodeHostError as error:
-        yield f"no review was asked for: {error.findings[0].what}"
+        yield f"no review was requested: {error.findings[0].what}"
 
 
 def _read_mark(branch: Branch | None) -> _Mark | None:
@@ -197,9 +197,9 @@ def _write_body(need: Need, run: Run, owners: Iterable[str]) -> str:
                 f"**{need.costs}**, says {link_run(run)}. The comment shows the plan, and a merge "
                 "makes what was approved.",
                 "The branch is rebuilt when the plan changes or the default branch has another "
-                "clusters.yaml. An approval of another plan is void then. The request closes by "
-                "itself once it is not needed any more. Push to the branch to change what it asks "
-                "for: it is left alone then.",
+                "clusters.yaml. An approval of another plan is then void. The request closes by "
+                "itself once it is no longer needed. Push to the branch to change what it asks "
+                "for: runs then leave it as it is.",
                 f"cc {owned}" if owned else "",
             ],
         )

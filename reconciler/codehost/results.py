@@ -1,4 +1,5 @@
-"""The comment that reports on a merged request what is done of it on a cluster, and what is not.
+"""The comment on a merged request that reports which of its topics are done on a cluster, and which
+are not.
 
 It is not the comment of the plan, which stays as it was approved. Whatever run reads the cluster
 last edits it: a run that was killed cannot, and another request, a person or a night may have

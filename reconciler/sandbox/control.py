@@ -84,7 +84,7 @@ def refuse_second_sandbox() -> None:
             " `reconciler sandbox status` shows it, `reconciler sandbox down` ends it"
         )
     if is_sandbox_starting():
-        raise SandboxError("a sandbox is just starting; `reconciler sandbox status` shows it soon")
+        raise SandboxError("a sandbox is starting; `reconciler sandbox status` shows it soon")
 
 
 def require_sandbox() -> SandboxRecord:
@@ -121,7 +121,7 @@ def take_down_sandbox() -> bool:
     record = running_sandbox()
     if record is None:
         if is_sandbox_starting():
-            raise SandboxError("a sandbox is just starting; press Ctrl-C where it was started")
+            raise SandboxError("a sandbox is starting; press Ctrl-C in its terminal")
         forget_lost_sandbox()
         return False
     for ending in (signal.SIGTERM, signal.SIGKILL):
@@ -136,7 +136,7 @@ def take_down_sandbox() -> bool:
         else:
             remove_socket(Path(record.control))  # which a killed supervisor leaves
             return True
-    raise SandboxError(f"the sandbox does not end; look at process {record.pid}")
+    raise SandboxError(f"the sandbox does not stop; check process {record.pid}")
 
 
 def _ask(record: SandboxRecord, command: Mapping[str, Any]) -> SandboxHealth:
@@ -153,7 +153,7 @@ def _ask(record: SandboxRecord, command: Mapping[str, Any]) -> SandboxHealth:
             f"the sandbox does not answer ({error}); `reconciler sandbox down` ends it"
         ) from error
     if answer is None:
-        raise SandboxError("the sandbox ended while it was asked")
+        raise SandboxError("the sandbox ended before it answered")
     if "error" in answer:
         raise SandboxError(answer["error"])
     for status in (*answer["brokers"], *answer["controllers"]):

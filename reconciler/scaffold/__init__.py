@@ -2,5 +2,5 @@
 
 Values only: `api.scaffolding` reads and writes files and clusters, `codehost.setup` asks the host.
 `files/` links to the workflows, the actions and the script of this project, so a repository gets
-what runs here. Forbidden: anything that only one code host or one file system can tell.
+what runs here. Forbidden: anything that depends on one code host or file system.
 """

@@ -1,4 +1,4 @@
-"""What of a set-up is done: each check is ok, missing, or cannot be seen, with how to do it.
+"""Which parts of a setup are done: each check is ok, missing, or cannot be seen, with how to do it.
 
 What could not be read is never called missing.
 """
@@ -175,7 +175,7 @@ def _check_environment(
         yield Check(host.value, what, Seen.OK, f"has {_join(secrets)}")
     if writes:
         where = "Settings → Environments" if host is Host.GITHUB else "Settings → CI/CD"
-        why = "every apply begins without a question"
+        why = "every apply begins without an approval"
         yield _judge(host.value, f"{name} asks reviewers", found.asks, why, where)
         if host is Host.GITHUB:
             yield _check_branches(name, found)

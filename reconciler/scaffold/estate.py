@@ -56,7 +56,7 @@ def write_example(answers: Answers) -> str:
     document: dict[str, object] = {
         "topic": "example.events",
         "owner": _name_team(answers.platform),
-        "description": "The first topic of this repository. Replace it by yours.",
+        "description": "The first topic of this repository. Replace it with your own.",
         "partitions": 3,
         "config": {"retention.ms": "7d"},
     }

@@ -350,7 +350,7 @@ class TestGroups:
         assert f"the brokers of lab do not offer {request_}; pass --no-lock if a" in late.err
         made = service.apply("plan.json", "--no-lock")
         assert (made.code, "Applied: 1 done" in made.out) == (0, True), made
-        assert made.err.startswith("note: without a lock, nothing keeps a second apply away; ")
+        assert made.err.startswith("note: without a lock, nothing prevents a second apply; ")
         assert "note: without" not in late.err
 
     def test_what_reads_a_topic_is_unknown_and_keeps_it(self, service: Service) -> None:

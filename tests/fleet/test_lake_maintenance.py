@@ -151,7 +151,7 @@ def test_check_proves_a_whole_lake_and_names_what_is_lost(
     collect(lake, 0)
     collect(lake, 1)
     assert run(["fleet", "lake", "check", "--lake", lake.root]) == 0
-    assert "is whole: 2 collections, 2 attempts" in capsys.readouterr().out
+    assert "is complete: 2 collections, 2 attempts" in capsys.readouterr().out
     for file in tmp_path.glob(f"lake/topics/attempt={NIGHTS[0]}-*/part-*"):
         file.write_bytes(file.read_bytes()[:40])
     for file in tmp_path.glob(f"lake/brokers/attempt={NIGHTS[1]}-*/part-*"):
@@ -208,8 +208,8 @@ def test_keep_asks_and_leaves_what_history_needs(
     assert len(lake.list_attempts()) == 3
     assert run([*words, "--yes"]) == 0
     said = capsys.readouterr().out
-    assert f"stays: {NIGHTS[2]} and later" in said
-    assert f"stays: {NIGHTS[0]}, the last that read or named b, c" in said
+    assert f"kept:    {NIGHTS[2]} and later" in said
+    assert f"kept:    {NIGHTS[0]}, the last that read or named b, c" in said
     assert run([*words, "--yes"]) == 0
     assert "nothing in" in capsys.readouterr().out
     assert fold_history(lake) is None

@@ -11,11 +11,11 @@ from reconciler.cli.groups import Group
 
 JOBS = MappingProxyType(
     {
-        "run": "Do a night's work: collect, plan, audit, history and page, in one session.",
+        "run": "Run the nightly jobs in one session: collect, plan, audit, history and page.",
         "collect": "Add a snapshot of every cluster to the lake.",
         "plan": "Plan every cluster of a collection.",
-        "audit": "Report what is wrong with a collection, the worst first.",
-        "history": "Report what changed between collections, and how long drift lasts.",
+        "audit": "Report findings about a collection, the worst first.",
+        "history": "Report changes between collections, and how long drift lasts.",
         "page": "Write a collection as one HTML page.",
         "lake": "List, check, keep, compact or remove the collections of the lake.",
         "metrics": "Write what the lake holds as metrics, for Prometheus.",

@@ -42,21 +42,21 @@ if TYPE_CHECKING:
     help="The lowest severity to show.",
 )
 @click.option(
-    "--cluster", "clusters", multiple=True, metavar="NAME", help="Only these; repeatable."
+    "--cluster", "clusters", multiple=True, metavar="NAME", help="Only these clusters; repeatable."
 )
 @click.option(
     "--show",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="How many findings per cause.",
+    help="Number of findings per cause.",
 )
 @click.option(
     "--causes",
     type=click.IntRange(1),
     default=20,
     show_default=True,
-    help="How many causes, the first ones by rank.",
+    help="Number of causes, the most urgent first.",
 )
 @click.option(
     "--format",
@@ -80,7 +80,7 @@ def command(
     form: str,
     engine: Engine,
 ) -> int:
-    """Report what is wrong with a collection: health, safety, balance, configs, ownership.
+    """Report findings about a collection: health, safety, balance, configs, ownership.
 
     Findings of a cluster with the same cause are one entry. The entries come in the order in which
     to look at them: data at risk, availability, capacity, hygiene. --show 100 shows more rows of

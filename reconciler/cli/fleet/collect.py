@@ -24,7 +24,11 @@ from reconciler.styling import set_columns
 @click.command(cls=Command)
 @click.argument("estate", default="topics", type=click.Path(exists=True))
 @lake_option
-@click.option("--collection", metavar="WHEN", help="Name it, as 20261121T030000Z.  [default: now]")
+@click.option(
+    "--collection",
+    metavar="WHEN",
+    help="Name of the collection, such as 20261121T030000Z.  [default: now]",
+)
 @reading_options
 @engine_options
 def command(

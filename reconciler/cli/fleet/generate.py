@@ -47,7 +47,11 @@ AT_LEAST_ONE = click.IntRange(min=1)
     show_default=True,
     help="Seed of the random numbers.",
 )
-@click.option("--collection", metavar="WHEN", help="Name it, as 20261121T030000Z.  [default: now]")
+@click.option(
+    "--collection",
+    metavar="WHEN",
+    help="Name of the collection, such as 20261121T030000Z.  [default: now]",
+)
 @click.option(
     "--estate",
     type=click.Path(file_okay=False, path_type=Path),

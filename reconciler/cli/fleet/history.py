@@ -46,11 +46,15 @@ class Told:
 @lake_option
 @choose_topics("Only topics whose names match; repeatable.")
 @click.option(
-    "--cluster", "clusters", multiple=True, metavar="NAME", help="Only these; repeatable."
+    "--cluster", "clusters", multiple=True, metavar="NAME", help="Only these clusters; repeatable."
 )
-@click.option("--since", metavar="WHEN", help="Only since then, as 2026-11-21 or 20261121T030000Z.")
 @click.option(
-    "--show", type=click.IntRange(1), default=20, show_default=True, help="How many rows per part."
+    "--since",
+    metavar="WHEN",
+    help="Only changes since then, such as 2026-11-21 or 20261121T030000Z.",
+)
+@click.option(
+    "--show", type=click.IntRange(1), default=20, show_default=True, help="Number of rows per part."
 )
 @click.option(
     "--format",
@@ -71,7 +75,7 @@ def command(
     form: str,
     engine: Engine,
 ) -> int:
-    """Compare the collections of a lake: what is new, removed, larger or moved, and lasting drift.
+    """Compare the collections of a lake: topics that are new, removed, larger or moved, and drift.
 
     Only collections that are new since the last time are read. The full result is kept in the
     lake, as the tables `events`, `drift`, `growth` and `trend`.

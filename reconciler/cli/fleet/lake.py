@@ -1,4 +1,4 @@
-"""`reconciler fleet lake`: what a lake holds, whether it is whole, and what goes out of it."""
+"""`reconciler fleet lake`: list, check and remove the collections of a lake."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _describe(held: Holding) -> tuple[str, ...]:
 @lake_option
 @engine_options
 def check(root: str, form: str, engine: Engine) -> int:
-    """Prove that every collection is whole: count its rows, by table and cluster.
+    """Verify that every collection is complete: count its rows, by table and cluster.
 
     The attempts that count are checked, as `list` shows them. Exits 1 if rows are missing, and
     names them.
@@ -107,13 +107,13 @@ def check(root: str, form: str, engine: Engine) -> int:
     if proof.damaged:
         click.echo(f"{root} is damaged in {count(len(proof.damaged), 'place')}: {held}")
         return 1
-    click.echo(f"{root} is whole: {held}, {count(proof.rows, 'row')}")
+    click.echo(f"{root} is complete: {held}, {count(proof.rows, 'row')}")
     return 0
 
 
 @command.command(cls=Command)
 @lake_option
-@click.option("--days", type=click.IntRange(min=1), required=True, help="Keep this many days.")
+@click.option("--days", type=click.IntRange(min=1), required=True, help="Number of days to keep.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @engine_options
 def keep(root: str, days: int, yes: bool, form: str, engine: Engine) -> int:
@@ -134,7 +134,9 @@ def keep(root: str, days: int, yes: bool, form: str, engine: Engine) -> int:
     _print_keeping(keeping)
     if not yes:
         if not sys.stdin.isatty():
-            raise UsageError("keep asks before it removes; in a job, write --yes")
+            raise UsageError(
+                "keep asks for approval before it removes collections; in a job, pass --yes"
+            )
         if not click.confirm(f"remove {count(len(keeping.going), 'collection')} from {root}?"):
             return 1
     with spark_job(engine) as job:
@@ -146,10 +148,10 @@ def keep(root: str, days: int, yes: bool, form: str, engine: Engine) -> int:
 
 def _print_keeping(keeping: Keeping) -> None:
     first, last = keeping.going[0], keeping.going[-1]
-    click.echo(f"goes:  {count(len(keeping.going), 'collection')}, {first} to {last}")
-    click.echo(f"stays: {keeping.oldest} and later")
+    click.echo(f"removed: {count(len(keeping.going), 'collection')}, {first} to {last}")
+    click.echo(f"kept:    {keeping.oldest} and later")
     for collection, clusters in keeping.needed.items():
-        click.echo(f"stays: {collection}, the last that read or named {', '.join(clusters)}")
+        click.echo(f"kept:    {collection}, the last that read or named {', '.join(clusters)}")
 
 
 @command.command(cls=Command)

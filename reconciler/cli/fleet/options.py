@@ -33,7 +33,9 @@ lake_option = click.option(
     help="Where collections are kept: a directory, a URL that Spark can write to, or a namespace.",
 )
 collection_option = click.option(
-    "--collection", metavar="WHEN", help="Which, as 20261121T030000Z.  [default: the latest]"
+    "--collection",
+    metavar="WHEN",
+    help="Collection, such as 20261121T030000Z.  [default: the latest]",
 )
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     required=True,
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The page, as fleet.html.",
+    help="File for the page, such as fleet.html.",
 )
 @engine_options
 def command(root: str, collection: str | None, out: Path, form: str, engine: Engine) -> int:

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 @click.argument("estate", default="topics", type=click.Path(exists=True))
 @lake_option
 @collection_option
-@click.option("--live", is_flag=True, help="Collect first, and plan that.")
+@click.option("--live", is_flag=True, help="Collect first, and plan that collection.")
 @reading_options
 @click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), help="Save the plans there."
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Directory for the plans."
 )
 @click.option("--moves", is_flag=True, help="Show and save the plans of moves instead.")
 @detailed_exitcode_option

@@ -27,9 +27,13 @@ T = TypeVar("T")
 
 _OPTIONS = {
     "clusters": click.option(
-        "--cluster", "clusters", multiple=True, metavar="NAME", help="Only these; repeatable."
+        "--cluster",
+        "clusters",
+        multiple=True,
+        metavar="NAME",
+        help="Only these clusters; repeatable.",
     ),
-    "commit": click.option("--commit", metavar="REF", help="Use the specs of this git commit."),
+    "commit": click.option("--commit", metavar="REF", help="Use the specs at this git commit."),
     "addresses": click.option(
         "--bootstrap-servers",
         "addresses",
@@ -38,7 +42,10 @@ _OPTIONS = {
         help="Address of the cluster NAME; overrides clusters.yaml; repeatable.",
     ),
     "ranges": click.option(
-        "--ranges", type=click.IntRange(1, 1000), default=1, help="Split each cluster's topics."
+        "--ranges",
+        type=click.IntRange(1, 1000),
+        default=1,
+        help="Split each cluster's topics over this many tasks.",
     ),
     "time_limit": click.option(
         "--time-limit",

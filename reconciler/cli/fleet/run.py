@@ -36,13 +36,20 @@ SHOWN = 5
 @click.command(cls=Command)
 @click.argument("estate", default="topics", type=click.Path(exists=True))
 @lake_option
-@click.option("--collection", metavar="WHEN", help="Name it, as 20261121T030000Z.  [default: now]")
+@click.option(
+    "--collection",
+    metavar="WHEN",
+    help="Name of the collection, such as 20261121T030000Z.  [default: now]",
+)
 @reading_options
 @click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), help="Save the plans there."
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Directory for the plans."
 )
 @click.option(
-    "--page", "page_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the page."
+    "--page",
+    "page_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File for the page.",
 )
 @engine_options
 def command(
@@ -59,9 +66,9 @@ def command(
     """Collect, plan, audit and compare every cluster of ESTATE, and write the page.
 
     The lake then holds what `collect`, `plan`, `audit` and `history` would have added one by one;
-    Spark starts only once. Shows what needs attention: the page and those jobs show the rest.
-    Exits 0 if all is well, 1 if a cluster was not read or planned, something is refused, or the
-    audit found an error. ESTATE defaults to topics.
+    Spark starts only once. It prints what needs attention; the page and the single jobs show the
+    rest. Exits 0 if everything is healthy, 1 if a cluster was not read or planned, something is
+    refused, or the audit found an error. ESTATE defaults to topics.
     """
     from reconciler.fleet.audit.audit import count_severities, summarise_causes
     from reconciler.fleet.audit.rules import AUDIT_RULES

@@ -10,7 +10,8 @@ from reconciler.cli.moves import cancel, files, rates, settle, status, unthrottl
 
 @click.group(name="moves", cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Show, slow, cancel and settle moves of replicas, and exchange plans of them as files."""
+    """Show, throttle, cancel and clean up moves of replicas, and exchange plans of moves as
+    files."""
 
 
 for verb in (

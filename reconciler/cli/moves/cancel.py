@@ -148,13 +148,13 @@ def _show(cancel: Cancel) -> None:
         say("Not cancelled, because that would lose data:")
         say_each([f"{name_place(place)}: {why}" for place, why in cancel.kept.items()], "partition")
     if cancel.turned:
-        say("Cancelled before, and their order of replicas is to be restored:")
+        say("Cancelled before; their order of replicas will be restored:")
         say_each([f"{name_place(r.place)}: {_list(r.before)}" for r in cancel.turned], "partition")
     if cancel.misled:
-        say("Cancelled before, and their preferred leader is to lead:")
+        say("Cancelled before; their preferred leader will be elected:")
         say_each([f"{name_place(r.place)}: {r.before[0]}" for r in cancel.misled], "partition")
     if cancel.lowered:
-        say("min.insync.replicas is that of the moves, and is to be set back:")
+        say("min.insync.replicas is that of the moves, and will be restored:")
         say_each(list(cancel.lowered), "topic")
 
 
@@ -220,7 +220,7 @@ def _report(done: Cancelled, here: str) -> None:
         say("min.insync.replicas is still that of the moves:")
         say_each(list(done.lowered), "topic")
     if done.run:
-        say(f"{done.run}. That run goes on with the other moves of its plan.")
+        say(f"{done.run}. That run continues with the other moves of its plan.")
         say(f"To stop it: reconciler moves pause {here}")
     else:
         say(f"To remove the throttles: reconciler moves settle {here}")

@@ -78,7 +78,9 @@ def pause(
 @cluster_option
 @options.bootstrap_option
 @click.option(
-    "--permanent", is_flag=True, help="A rate that stays: no run of moves removes it, nor settle."
+    "--permanent",
+    is_flag=True,
+    help="A permanent rate: neither a run of moves nor settle removes it.",
 )
 @approve_option
 @journal_option
@@ -163,12 +165,12 @@ def _report(
         reached = f"{limited} in flight limited" if limit < UNLIMITED else "No copy is limited"
         say(f"Set. {reached}.")
         if not now.standing:
-            say(f"The end of a run of moves removes it, or: reconciler moves settle {here}")
+            say(f"A run of moves removes it at its end, or run: reconciler moves settle {here}")
         return Ending(Ended.DONE)
     say(f"Paused. {limited} in flight: copies stand still.")
     resumed = spell_rate(before.rate) if before.rate else "RATE"
     if before.standing:
-        say("The rate before was not set by reconciler, and is to stay after the moves.")
+        say("The previous rate was not set by reconciler, and must stay after the moves.")
         resumed += " --permanent"
     say(f"To resume: reconciler moves rate {resumed} {here}")
     return Ending(Ended.UNFINISHED if now.unlimited else Ended.DONE)
@@ -191,8 +193,8 @@ def _refuse_standing(
     if default is None or default.is_of_moves:
         return
     what = (
-        f"the throttle rate of {name_rate(default.bytes_per_s)} was not set by reconciler, and is "
-        "to stay after the moves"
+        f"the throttle rate of {name_rate(default.bytes_per_s)} was not set by reconciler, and "
+        "must stay after the moves"
     )
     remove = f"reconciler moves unthrottle --default {name_target(*target)}"
     way_out = f"add --permanent to change it, or remove it first: {remove}"

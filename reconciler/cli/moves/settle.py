@@ -192,7 +192,7 @@ def _report(settled: Settled, here: str) -> None:
     if left.is_awaited:
         flying = count(len(left.awaited), "partition") if left.awaited else "replicas"
         say(f"{flying} still in flight: {settled.stopped}.")
-        say(f"To go on: reconciler moves settle {here}")
+        say(f"To continue: reconciler moves settle {here}")
     elif left.rate_used:
         say("The cluster default of the throttle rates limits moves of others; it stays.")
     not_removed = [_name(each) for each in left.removable]

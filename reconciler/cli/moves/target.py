@@ -28,9 +28,7 @@ IN_FLIGHT = 2
 MOST_SHOWN = 20
 
 estate_argument = click.argument("estate", required=False, type=click.Path(path_type=Path))
-cluster_option = click.option(
-    "--cluster", metavar="NAME", help="Which cluster of ESTATE; one per run."
-)
+cluster_option = click.option("--cluster", metavar="NAME", help="Cluster of ESTATE; one per run.")
 approve_option = click.option(
     "--auto-approve", is_flag=True, help="Do not ask for approval; for CI."
 )

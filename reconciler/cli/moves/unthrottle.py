@@ -1,4 +1,4 @@
-"""`reconciler moves unthrottle`: remove throttles of others that nothing uses, by name."""
+"""`reconciler moves unthrottle`: remove throttles of other tools that nothing uses, by name."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def command(
     lock_timeout: float,
     no_lock: bool,
 ) -> int:
-    """Remove throttles that reconciler did not set, each asked for by its name.
+    """Remove throttles that reconciler did not set, each by its name.
 
     What something in flight uses is refused. A run of moves may be under way meanwhile. With
     --cluster, ESTATE has the connection settings; without, --bootstrap-servers is the address.

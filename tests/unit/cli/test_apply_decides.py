@@ -105,5 +105,5 @@ def test_a_run_without_a_lock_applies_a_plan_that_is_refused_for_that_alone(
     assert capsys.readouterr().err.endswith("[lock-unavailable]\nerror: nothing was done\n")
     assert run(["apply", "plan.json", "--no-lock"]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("note: without a lock, nothing keeps a second apply away; ")
+    assert said.startswith("note: without a lock, nothing prevents a second apply; ")
     assert said.endswith("\nerror: stdin is not a terminal; pass --auto-approve\n")

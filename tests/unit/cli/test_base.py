@@ -107,8 +107,11 @@ LINKS = [
     (link_above, "kafka/topics leads through the symbolic link kafka to another directory"),
     (link_and_back, "kafka/../topics leads through the symbolic link kafka to another directory"),
     (link_to_another_repository, "topics leads through the symbolic link topics to another"),
-    (link_clusters, "clusters.yaml is a symbolic link, so its base is not that of what it says"),
-    (link_shouted_clusters, "Clusters.YML is a symbolic link, so its base is not that of what"),
+    (link_clusters, "clusters.yaml is a symbolic link, so the base of its content is unknown"),
+    (
+        link_shouted_clusters,
+        "Clusters.YML is a symbolic link, so the base of its content is unknown",
+    ),
 ]
 
 

@@ -92,6 +92,7 @@ def test_it_says_what_is_not_as_before_and_how_to_mend_it(
 def test_it_says_that_a_run_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     _report(Cancelled(cancelled=(PLACE,), run="a run on host-1 has the lock of moves"), HERE)
     assert capsys.readouterr().out.splitlines()[1:] == [
-        "a run on host-1 has the lock of moves. That run goes on with the other moves of its plan.",
+        "a run on host-1 has the lock of moves. That run continues with the other moves of its "
+        "plan.",
         f"To stop it: reconciler moves pause {HERE}",
     ]

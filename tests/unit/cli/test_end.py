@@ -76,7 +76,7 @@ def test_output_for_which_there_is_no_space_is_told_in_one_line() -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("error: the output is cut off: No space left on device; ")
+    assert done.stderr.startswith("error: the output is incomplete: No space left on device; ")
     assert done.stderr.count("\n") == 1
 
 
@@ -86,7 +86,7 @@ def test_a_report_of_a_run_for_which_there_is_no_space_keeps_its_result() -> Non
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
     error, last = done.stderr.splitlines()
-    assert error.startswith("error: the output is cut off: No space left on device; ")
+    assert error.startswith("error: the output is incomplete: No space left on device; ")
     assert last == end_run().last_line
 
 

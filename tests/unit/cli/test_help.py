@@ -152,7 +152,10 @@ def test_the_examples_of_a_command_call_it_and_are_shown_in_a_line(
         ("rehearse", "--kafka VERSION Kafka release of the throwaway cluster. [default: the"),
         ("import", "--against SNAPSHOT Write specs for this file instead of the cluster."),
         ("fleet collect", "--bootstrap-servers NAME=HOST:PORT,… Address of the cluster NAME;"),
-        ("plan", "--bootstrap-servers HOST:PORT,… Overrides the address in clusters.yaml."),
+        (
+            "plan",
+            "--bootstrap-servers HOST:PORT,… Address of the cluster; overrides clusters.yaml.",
+        ),
     ],
 )
 def test_the_help_of_single_options(words: str, said: str) -> None:

@@ -174,8 +174,8 @@ def test_an_estate_that_cannot_be_read_is_left_alone(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say --cluster NAME to read a cluster, or --from TOOL"),
-        (["a", "--cluster", "prod", "--from", "julie"], "say --cluster NAME"),
+        ([], "pass --cluster NAME to read a cluster, or --from TOOL"),
+        (["a", "--cluster", "prod", "--from", "julie"], "pass --cluster NAME"),
         (
             ["a", "b", "--cluster", "c"],
             "2 paths given; write: reconciler import --cluster NAME DIR",
@@ -184,7 +184,7 @@ def test_an_estate_that_cannot_be_read_is_left_alone(
         (["a", "b", "--from", "julie", "--assignments"], "--from reads files only"),
         (["a", "./a", "--from", "julie"], "PATH and DIR are the same"),
         (["a", "b", "--from", "julie"], "there is no a; name a file or a directory"),
-        (["a", "--cluster", "prod"], "say --bootstrap-servers or --against"),
+        (["a", "--cluster", "prod"], "pass --bootstrap-servers or --against"),
     ],
 )
 def test_what_is_off_about_a_call_is_said(
@@ -464,7 +464,10 @@ def test_leftovers_are_requests_to_delete_topics_that_no_file_names(
     assert "[import-deletes]" in said
     assert "1 topic to delete looks like one that other software creates for itself" in said
     assert "unless that software is gone [import-foreign]" in said
-    assert "2 deletions requested; 2 files changed\nstrike what must stay" in said
+    assert (
+        "2 deletions requested; 2 files changed\nremove the requests for topics that must stay"
+        in said
+    )
     specs = load_estate(estate).topics_for("prod")
     assert [(spec.name, spec.absent) for spec in specs] == [
         ("connect-offsets", True),

@@ -128,7 +128,7 @@ def test_what_people_wrote_is_left_as_it_is(
         (repository.root / path).parent.mkdir(parents=True, exist_ok=True)
         (repository.root / path).write_text(text)
     said = ask(capsys, "init", "--host", "github", *PINNED, "--platform", "@acme/platform")
-    assert "2 yours, left as they are" in said
+    assert "2 yours, not changed" in said
     assert {path: (repository.root / path).read_text() for path in mine} == mine
     assert not (repository.root / "topics" / "example.yaml").exists()
 

@@ -117,7 +117,7 @@ def test_a_rate_that_is_to_stay_is_replaced_only_where_that_is_said() -> None:
     with pytest.raises(ClusterError) as caught:
         _refuse_standing(reading(rates=rates), (None, "prod", None))
     assert str(caught.value) == (
-        "the throttle rate of 9B/s was not set by reconciler, and is to stay after the moves; add "
+        "the throttle rate of 9B/s was not set by reconciler, and must stay after the moves; add "
         "--permanent to change it, or remove it first: reconciler moves unthrottle --default "
         "--cluster prod [moves-rate-taken]"
     )

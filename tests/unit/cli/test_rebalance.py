@@ -165,7 +165,7 @@ def test_a_plan_by_rates_says_over_what_time_they_were_measured() -> None:
     assert list_measured("--by", "read") == [
         (
             "reads are guesses, from what groups committed over 2 h: consumers that do not commit "
-            "count as none, and what followers serve counts for leaders",
+            "are not counted, and reads from followers count for leaders",
             "",
         )
     ]

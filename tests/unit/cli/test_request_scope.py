@@ -229,8 +229,8 @@ def test_a_forced_push_whose_commit_is_gone_says_what_to_do(
         == 64
     )
     assert capsys.readouterr().err == (
-        f"error: there is no commit {before} in this repository; fetch it first, or name another; "
-        "after a forced push, name one that is still here\n"
+        f"error: there is no commit {before} in this repository; fetch it first, or name another "
+        "commit; after a forced push, name one that still exists\n"
     )
 
 

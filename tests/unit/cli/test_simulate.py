@@ -149,10 +149,10 @@ def test_counts_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--brokers 9", "there is nothing on these brokers; add --topic NAME=PxR, or ESTATE"),
-        ("", "begin with either --against SNAPSHOT or --brokers N"),
-        ("--brokers 3 --against s.json", "begin with either --against SNAPSHOT or --brokers N"),
-        ("--racks 3 --against s.json", "--against says which racks there are"),
+        ("--brokers 9", "there are no topics on these brokers; add --topic NAME=PxR, or ESTATE"),
+        ("", "start with either --against SNAPSHOT or --brokers N"),
+        ("--brokers 3 --against s.json", "start with either --against SNAPSHOT or --brokers N"),
+        ("--racks 3 --against s.json", "--against defines the racks"),
         ("--brokers 2 --racks 3", "2 brokers cannot fill 3 racks"),
         ("--brokers 3 --topic a", "'a' is not a topic; write NAME=PARTITIONSxREPLICATION"),
         ("--brokers 3 --topic a=0x1", "'a=0x1' is not a topic"),
@@ -180,7 +180,7 @@ def test_counts_as_json(capsys: pytest.CaptureFixture[str]) -> None:
             "--brokers 3 --topic a=3x1 --rebalance --even-topics --leaders-only",
             "--even-topics and --leaders-only exclude each other",
         ),
-        ("--brokers 3 --by disk --topic a=3x1", "--by disk takes it from a snapshot"),
+        ("--brokers 3 --by disk --topic a=3x1", "--by disk needs a snapshot with sizes or rates"),
     ],
 )
 def test_usage(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

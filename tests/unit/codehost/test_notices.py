@@ -110,7 +110,7 @@ def test_drift_that_could_not_be_checked_and_none() -> None:
     assert notice is not None
     assert (notice.result, notice.reason) == (
         "could not be checked",
-        "The run said nothing; its log may.",
+        "The run printed nothing; see its log.",
     )
     assert notice_drift("prod", EMPTY, "", LINKS) is None
 

@@ -97,7 +97,7 @@ def test_another_plan_or_another_file_below_rebuilds_the_branch_on_main(
 
 def test_a_band_is_left_for_two_nights_before_a_request_opens(host: CodeHost, run: Run) -> None:
     (said,) = night(run, BAND)
-    assert said == "Broker 1 left the band. A request opens if this is so in another night."
+    assert said == "Broker 1 left the band. A request opens if this is still so the next night."
     assert host.find_from(BRANCH) == []
     night(run, BAND)  # a job that is repeated is no other night
     assert host.find_from(BRANCH) == []
@@ -172,7 +172,7 @@ def test_after_the_merge_the_branch_goes_and_another_need_has_another_request(
 ) -> None:
     night(run, JOINED)
     host.talks[1].merged_as = "f" * 40
-    asked = replace(NOTHING, why="clusters.yaml asks for a rebalance until 2026-12-15 already")
+    asked = replace(NOTHING, why="clusters.yaml already asks for a rebalance until 2026-12-15")
     night(run, asked)
     assert host.branches == {}
     night(run, replace(BAND, today="2026-12-20"))
