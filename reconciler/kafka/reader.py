@@ -61,7 +61,7 @@ class KafkaReader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._views = Views(connection)
-        self._told_by: Mapping[str, int] = {}
+        self._answered_by: Mapping[str, int] = {}
 
     def read_cluster(self, config_of: Collection[str] | None = None) -> ClusterState:
         """Read brokers, topics and overrides.
@@ -84,7 +84,7 @@ class KafkaReader:
         lacking = {"Describe": hidden, "DescribeConfigs": found.configs.denied}
         refuse_missing(self._connection, lacking)
         late = self._read_late(found)
-        self._told_by = found.configs.known_by
+        self._answered_by = found.configs.known_by
         shown = {
             name: read_topic(name, topic, found.configs.overrides.get(name, {}))
             for name, topic in found.topics.items()
@@ -126,8 +126,8 @@ class KafkaReader:
         moved, notes = settle_rows(self._connection, self._views, state.topics, rows_of, rows_of)
         topics = {**state.topics, **moved}
         held = {name: topics[name] for name in config_of}
-        told_by = self._told_by
-        topics |= settle_overrides(self._connection, self._views, held, told_by, alive)
+        answered_by = self._answered_by
+        topics |= settle_overrides(self._connection, self._views, held, answered_by, alive)
         new = (note for note in notes if note.rule not in {each.rule for each in state.notes})
         return replace(state, topics=MappingProxyType(topics), notes=(*state.notes, *new))
 
@@ -374,10 +374,10 @@ def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
     if not wanted and named and found.topics:
         wanted = {min(found.topics)}
     found.configs = read_configs(client, wanted, alive)
-    if untold := wanted - found.configs.overrides.keys() - found.configs.denied:
+    if unread := wanted - found.configs.overrides.keys() - found.configs.denied:
         # Taken for one without overrides, it would get all of them again. Deleted meanwhile, it
         # is not shown the next time.
-        text = f"brokers show {min(untold)} and do not know its configs"
+        text = f"brokers show {min(unread)} and do not know its configs"
         raise KafkaException(KafkaError(KafkaError._FAIL, text))
     missing = named - found.topics.keys()
     found.hidden = find_hidden(client, {*missing, NO_TOPIC})

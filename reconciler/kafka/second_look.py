@@ -57,13 +57,13 @@ def settle_overrides(
     connection: Connection,
     views: Views,
     topics: Mapping[str, TopicState],
-    told_by: Mapping[str, int],
+    answered_by: Mapping[str, int],
     brokers: Sequence[int],
 ) -> TopicStates:
     """Keep the overrides that a second broker shows as well.
 
-    `told_by`: the broker that returned each topic's configs; `brokers`: the live ones. If a cluster
-    has one broker, its answer counts. Returns: the topics that differ from those handed in.
+    `answered_by`: the broker that returned each topic's configs; `brokers`: the live ones. If a
+    cluster has one broker, its answer counts. Returns: the topics that differ from those handed in.
     """
     # Only a topic whose two answers differ is asked of everyone. The second answer comes from the
     # next broker in the order of ids, so that the questions spread over all of them.
@@ -72,7 +72,7 @@ def settle_overrides(
         for first in brokers
         for name in _find_denied(
             connection,
-            {name: topic for name, topic in topics.items() if told_by.get(name) == first},
+            {name: topic for name, topic in topics.items() if answered_by.get(name) == first},
             [broker for broker in brokers if broker > first] + [b for b in brokers if b < first],
         )
     ]

@@ -285,7 +285,7 @@ def _measure_brokers(
             left[copy.broker] += copy.bytes_left
             if move.reassignment.leader is not None:
                 rates_out[move.reassignment.leader].append(copy.bytes_per_s)
-    held_up = {copy.broker for move in moves for copy in move.copies if copy.cause}
+    with_cause = {copy.broker for move in moves for copy in move.copies if copy.cause}
     # What got less: copies of the earlier reading that are not listed any more have ended.
     gained: dict[int, int] = defaultdict(int)
     for replica, (is_done, to_do) in done_before.items():
@@ -299,7 +299,7 @@ def _measure_brokers(
     known = {broker.id: broker for broker in now.brokers}
     for number in sorted({*rates_in, *rates_out} - {-1}):
         seconds = None
-        if gained[number] > 0 and number not in held_up:
+        if gained[number] > 0 and number not in with_cause:
             seconds = left[number] * elapsed_s / gained[number]
         yield BrokerProgress(
             known.get(number, Broker(number, alive=False)),

@@ -46,9 +46,9 @@ class _Rule:
             yield f"{len(row)} replicas instead of {wish.replication}"
         if len(set(row)) != len(row):
             yield f"a broker twice in {list(row)}"
-        strangers = sorted(set(row) - set(self._rack))
-        if strangers:
-            yield f"brokers {strangers} may take nothing new"
+        ineligible = sorted(set(row) - set(self._rack))
+        if ineligible:
+            yield f"brokers {ineligible} may take nothing new"
         elif wish.rack_aware and not self._is_even(tuple(self._rack[b] for b in row)):
             yield f"{list(row)} is not spread over the racks as evenly as they allow"
 

@@ -49,12 +49,12 @@ def prefer_rows(
     of the levels `measured` are amounts.
     """
     wished = {wish.topic for wish in problem.wishes}
-    strangers = [
+    ineligible = [
         *(f"{topic}: new partitions without rows" for topic in sorted(wished - set(given))),
         *(f"{topic}: rows without new partitions" for topic in sorted(set(given) - wished)),
     ]
-    if strangers:
-        return Judged(placed, tuple(strangers))
+    if ineligible:
+        return Judged(placed, tuple(ineligible))
     if violations := check_placement(problem, given):
         return Judged(placed, violations)
     if given == placed.rows:

@@ -86,7 +86,7 @@ class ReplicaWeights:
 
     def weigh_topic(self, name: str) -> tuple[int, int]:
         """Estimate the weight of one more leader and replica of a topic: the median of its own."""
-        return self._bear(self._typical.get(name, self._usual))
+        return self._load_of(self._typical.get(name, self._usual))
 
     def weigh_load(self, rows: Rows) -> tuple[Load, Load]:
         """Return the weights of leaders and of replicas by broker id, from rows by topic."""
@@ -114,7 +114,7 @@ class ReplicaWeights:
     def _weigh(self, amount: int) -> int:
         return max(1, round(amount / _UNITS[self.by]))
 
-    def _bear(self, amount: int) -> tuple[int, int]:
+    def _load_of(self, amount: int) -> tuple[int, int]:
         """Return what a leader and a replica bear of the amount of their partition."""
         by = self.by
         return amount if by.is_on_leaders else 1, amount if by.is_on_replicas else 1
@@ -128,7 +128,7 @@ class ReplicaWeights:
             known = self._amounts.get(name, ())
             for number, row in enumerate(assignment):
                 amount = known[number] if number < len(known) else -1
-                lead, hold = self._bear(weigh(amount) if amount >= 0 else estimate(name))
+                lead, hold = self._load_of(weigh(amount) if amount >= 0 else estimate(name))
                 leaders.update(dict.fromkeys(row[:1], lead))
                 replicas.update(dict.fromkeys(row, hold))
         return leaders, replicas

@@ -92,7 +92,7 @@ class _Over(_Begun):
         return JournalRun(self.read(texts=texts), outcomes)
 
 
-class _Told(BaseModel):
+class _TopicOutcome(BaseModel):
     """The outcome of a topic, in a journal."""
 
     topic: str
@@ -129,7 +129,7 @@ def read_journal(lines: Iterable[str]) -> list[JournalRun]:
         for number, line in enumerate(lines, 1):  # noqa: B007 - for the error
             kind = json.loads(line)["type"]
             if kind == "outcome":
-                told.append(Outcome(**_Told.model_validate_json(line).model_dump()))
+                told.append(Outcome(**_TopicOutcome.model_validate_json(line).model_dump()))
                 continue
             if kind in ("apply", "intervene"):
                 begun = _Begun.model_validate_json(line)

@@ -20,7 +20,7 @@ from reconciler.sandbox.docker_engine import (
     watch_over,
 )
 from reconciler.sandbox.engine import PortReservation, StartedCluster, name_node, reserve_listeners
-from reconciler.sandbox.process import tell_death
+from reconciler.sandbox.process import describe_exit
 from reconciler.sandbox.request import BrokerState, ClusterRequest
 from reconciler.sandbox.settings import (
     CONTROLLER,
@@ -144,7 +144,7 @@ class ContainerCluster(StartedCluster):
             return BrokerState.RUNNING, ""
         code = state["ExitCode"]
         ended = 128 - code if code > 128 else code  # as in shells, 128 and the signal's number
-        return BrokerState.DEAD, tell_death(name_node(node), ended, self._save_log(node))
+        return BrokerState.DEAD, describe_exit(name_node(node), ended, self._save_log(node))
 
     def _find_active_controller(self) -> int | None:
         """Return the only controller, if it runs."""

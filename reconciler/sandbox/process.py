@@ -116,10 +116,10 @@ class HostProcess:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             return f"{self.name} stopped answering; its log: {self.log}"
-        return tell_death(self.name, code, self.log)
+        return describe_exit(self.name, code, self.log)
 
 
-def tell_death(name: str, code: int, log: Path) -> str:
+def describe_exit(name: str, code: int, log: Path) -> str:
     """Return how a process ended: by a signal (its number, negated), or by itself with a code."""
     if code in {-signal.SIGKILL, -signal.SIGTERM}:  # from outside: its log knows nothing
         return f"{name} was ended by {signal.Signals(-code).name}; its log: {log}"

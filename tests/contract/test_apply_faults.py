@@ -165,7 +165,7 @@ def test_a_broker_that_freezes_half_way_holds_nothing_up(
 
 
 @pytest.mark.parametrize("version", ["4.1.2", "4.4.0"])
-def test_more_than_one_request_can_take_lands_whole(version: str) -> None:
+def test_a_change_larger_than_one_request_is_applied_entirely(version: str) -> None:
     """15,000 partitions more, 10,000 of them in one topic, and a new topic of 9,500.
 
     One answer of the many is lost. Before Kafka 4.4 a CreatePartitions over the controller's limit

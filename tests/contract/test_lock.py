@@ -88,7 +88,7 @@ def look_at_group(cluster: Cluster) -> tuple[int | None, list[MemberDescription]
         client.close()
 
 
-def test_whoever_comes_second_is_told_who_holds_it(cluster3: Cluster) -> None:
+def test_a_second_apply_names_the_holder_of_the_lock(cluster3: Cluster) -> None:
     with hold_lock(connect_to(cluster3), ANA) as lease:
         assert refusal(cluster3) == (
             "lab is locked by ana@desk (process 7) since 2026-03-01T12:00:00Z, plan 0123456789ab, "

@@ -208,8 +208,8 @@ def test_keep_asks_and_leaves_what_history_needs(
     assert len(lake.list_attempts()) == 3
     assert run([*words, "--yes"]) == 0
     said = capsys.readouterr().out
-    assert f"kept:    {NIGHTS[2]} and later" in said
-    assert f"kept:    {NIGHTS[0]}, the last that read or named b, c" in said
+    assert f"to keep:   {NIGHTS[2]} and later" in said
+    assert f"to keep:   {NIGHTS[0]}, the last that read or named b, c" in said
     assert run([*words, "--yes"]) == 0
     assert "nothing in" in capsys.readouterr().out
     assert fold_history(lake) is None

@@ -174,7 +174,7 @@ def _load_beside(
     return leaders, replicas
 
 
-def test_one_death_never_leaves_its_leaders_to_few_heirs() -> None:
+def test_the_leaders_of_a_lost_broker_go_to_many_next_leaders() -> None:
     """Nine brokers in three racks: each has six possible heirs, and uses most of them."""
     brokers = tuple(Broker(b, f"r{b % 3}") for b in range(9))
     placed = place_replicas(Problem(brokers, {}, {}, (Wish("orders", (), 90, 3),)))

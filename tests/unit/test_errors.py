@@ -62,7 +62,7 @@ def test_secrets_are_kept_from_every_thread_at_once() -> None:
     assert said == {"***"}
 
 
-def test_findings_of_one_place_are_told_apart_by_their_topics() -> None:
+def test_findings_of_one_place_are_distinguished_by_their_topics() -> None:
     finding = Finding("replication-stays", "2 → 3", where=Location("clusters.yaml", 2))
     error = FindingsError([finding.about("orders"), finding.about("clicks")])
     assert str(error) == (

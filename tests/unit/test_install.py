@@ -42,7 +42,7 @@ def normalise(requirement: str) -> tuple[str, frozenset[str]]:
     return name.lower(), frozenset(bounds.split(","))
 
 
-def test_nobody_is_told_to_install_what_no_index_has() -> None:
+def test_no_message_asks_to_install_what_no_index_has() -> None:
     """The distribution is installed from a clone: no index has it."""
     told = [*(ROOT / "reconciler").rglob("*.py"), *(ROOT / "docs").glob("**/*.md")]
     found = [

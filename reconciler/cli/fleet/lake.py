@@ -148,10 +148,10 @@ def keep(root: str, days: int, yes: bool, form: str, engine: Engine) -> int:
 
 def _print_keeping(keeping: Keeping) -> None:
     first, last = keeping.going[0], keeping.going[-1]
-    click.echo(f"removed: {count(len(keeping.going), 'collection')}, {first} to {last}")
-    click.echo(f"kept:    {keeping.oldest} and later")
+    click.echo(f"to remove: {count(len(keeping.going), 'collection')}, {first} to {last}")
+    click.echo(f"to keep:   {keeping.oldest} and later")
     for collection, clusters in keeping.needed.items():
-        click.echo(f"kept:    {collection}, the last that read or named {', '.join(clusters)}")
+        click.echo(f"to keep:   {collection}, the last that read or named {', '.join(clusters)}")
 
 
 @command.command(cls=Command)

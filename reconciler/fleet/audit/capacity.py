@@ -126,7 +126,7 @@ def find_filling(
     In: the earlier `partitions`, and the days since then. Shuffles: their sizes, by topic.
     """
     free_of = F.broadcast(clusters.select("cluster", "free_of"))
-    rows = topics.where("minded").join(free_of, "cluster", how="inner")
+    rows = topics.where("in_scope").join(free_of, "cluster", how="inner")
     # The growth of the entire topic, as a share of its size: a replica grows in proportion.
     rows = rows.withColumn("growth", F.lit(None).cast("double"))
     if earlier is not None:

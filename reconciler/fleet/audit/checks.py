@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet.audit.rules import ABOUT, Check, apply_checks, say
-from reconciler.fleet.audit.topics import UNCLEAN, is_minded
+from reconciler.fleet.audit.topics import UNCLEAN, is_in_scope
 from reconciler.fleet.lake.attempts import READ
 from reconciler.spec.forms import AuditForm
 
@@ -26,14 +26,14 @@ def check_durability() -> Iterator[Check]:
     # The policy is the first measure. A topic that breaks it is not reported twice.
     policy = F.col("least_replication")
     spared = _or_false(F.regexp_like("topic", F.col("exempt")))
-    broken = F.col("minded") & ~spared & (F.col("least_replicas") < policy)
+    broken = F.col("in_scope") & ~spared & (F.col("least_replicas") < policy)
     yield _compare("replication-below-policy", broken, policy, "the policy asks for")
     inherited = F.coalesce("wished_replication", "default_replication")
-    below = F.col("minded") & (F.col("least_replicas") < inherited) & ~_or_false(broken)
+    below = F.col("in_scope") & (F.col("least_replicas") < inherited) & ~_or_false(broken)
     yield _compare("replication-below-default", below, inherited, "its file or the defaults give")
     yield Check(
         "replication-single",
-        F.col("minded") & (F.col("least_replicas") == 1) & (F.col("brokers") > 1),
+        F.col("in_scope") & (F.col("least_replicas") == 1) & (F.col("brokers") > 1),
         say("1 replica, on a cluster of %s brokers", "brokers"),
         F.col("partitions"),
         {"replication_factor": F.col("least_replicas"), "brokers": F.col("brokers")},
@@ -49,7 +49,7 @@ def check_durability() -> Iterator[Check]:
     needed, factor = F.col("min_in_sync"), F.col("least_replicas")
     yield Check(
         "min-in-sync-equals-replication",
-        F.col("minded") & (factor > 1) & (needed >= factor),
+        F.col("in_scope") & (factor > 1) & (needed >= factor),
         say("min.insync.replicas %s of %s replicas", "min_in_sync", "least_replicas"),
         F.col("partitions"),
         {"min.insync.replicas": needed, "replication_factor": factor},
@@ -57,7 +57,7 @@ def check_durability() -> Iterator[Check]:
     )
     yield Check(
         "min-in-sync-one",
-        F.col("minded") & (factor > 2) & (needed == 1),
+        F.col("in_scope") & (factor > 2) & (needed == 1),
         say("min.insync.replicas 1 of %s replicas", "least_replicas"),
         F.col("partitions"),
         {"min.insync.replicas": needed, "replication_factor": factor},
@@ -65,7 +65,7 @@ def check_durability() -> Iterator[Check]:
     )
     yield Check(
         "unclean-election-on",
-        F.col("minded") & (F.col("unclean") == "true") & (factor > 1),
+        F.col("in_scope") & (F.col("unclean") == "true") & (factor > 1),
         say("unclean.leader.election.enable is true, with %s replicas", "least_replicas"),
         F.col("partitions"),
         {UNCLEAN: F.col("unclean"), "replication_factor": factor},
@@ -73,7 +73,7 @@ def check_durability() -> Iterator[Check]:
     wished = F.coalesce("wished_replication", "most_replicas")
     yield Check(
         "replication-above-brokers",
-        F.col("minded") & (wished > F.col("brokers")),
+        F.col("in_scope") & (wished > F.col("brokers")),
         say("replication factor %s, and %s brokers take replicas", wished, "brokers"),
         F.col("partitions"),
         {"replication_factor": wished, "brokers": F.col("brokers")},
@@ -178,7 +178,7 @@ def check_ownership() -> Iterator[Check]:
     """Check topics for their file, and for the owner in it."""
     yield Check(
         "topic-unmanaged",
-        F.col("minded") & ~F.col("managed"),
+        F.col("in_scope") & ~F.col("managed"),
         say("unmanaged, with %s partitions", "partitions"),
         F.col("partitions"),
         {"partitions": F.col("partitions")},
@@ -197,7 +197,9 @@ def find_metric_collisions(topics: DataFrame) -> DataFrame:
     # Kafka replaces '.' by '_' in the names of metrics. It refuses a new topic that collides with
     # an existing one, but creates two that collide in one request.
     alike = F.regexp_replace("topic", r"\.", "_").alias("metric")
-    rows = topics.where(F.col("minded")).select("cluster", "topic", "owner", "file", "line", alike)
+    rows = topics.where(F.col("in_scope")).select(
+        "cluster", "topic", "owner", "file", "line", alike
+    )
     names = F.array_sort(F.collect_set("topic")).alias("names")
     groups = rows.groupBy("cluster", "metric").agg(names).where(F.size("names") > 1)
     found = rows.join(groups, ["cluster", "metric"], how="inner")
@@ -246,7 +248,7 @@ def find_outliers(topics: DataFrame, clusters: DataFrame, limits: AuditForm) -> 
 
     A value that is also in the topic's file counts as intended, and does not differ by cluster.
     """
-    rows = topics.where(F.col("minded"))
+    rows = topics.where(F.col("in_scope"))
     given = F.broadcast(clusters.select("cluster", F.explode("defaults").alias("key", "default")))
     same_name = _find_unusual(rows, given, ["topic"], FEWEST_CLUSTERS, limits.clusters_agree)
     untold = same_name.where(~F.col("told"))
@@ -314,7 +316,7 @@ def find_missing(
     """
     staged = clusters.where(F.col("stage").isNotNull())
     members = staged.groupBy("stage").agg(F.collect_list("cluster").alias("members"))
-    named = topics.where("minded").join(
+    named = topics.where("in_scope").join(
         F.broadcast(staged.select("cluster", "stage")), "cluster", how="inner"
     )
     having = named.groupBy("stage", "topic").agg(
@@ -334,7 +336,7 @@ def find_missing(
     meant = F.col("managed") & F.col("file").isNull()
     check = Check(
         "topic-missing-in-stage",
-        ~meant & is_minded(),
+        ~meant & is_in_scope(),
         say("missing, where %s of %s clusters of its stage have it", "on", "of"),
         F.col("on"),
         {"on": F.col("on"), "of": F.col("of")},

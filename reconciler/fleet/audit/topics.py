@@ -39,7 +39,7 @@ def describe_live_topics(
 ) -> DataFrame:
     """Return a row for each live topic of the clusters that were read. Grain: a topic.
 
-    `minded`: in the scope of the estate, so not internal, not ignored, and not owned by another.
+    `in_scope`: in the scope of the estate, so not internal, not ignored, and not owned by another.
     `managed`: in a file, which gives owner, file, line and the columns `wished_…`. Columns of the
     cluster are dropped, because these rows are kept. Shuffles: each table once, by cluster and
     topic.
@@ -56,14 +56,14 @@ def describe_live_topics(
         F.col("config").alias("wished_config"),
         (F.get_json_object("spec", "$.rack_aware") == "false").alias("wished_rackless"),
     )
-    minded = ~F.col("internal") & is_minded()
+    in_scope = ~F.col("internal") & is_in_scope()
     return (
         live.join(counted, [*TOPIC], how="inner")
         .join(_gather_configs(state["configs"]), [*TOPIC], how="left")
         .join(wishes, [*TOPIC], how="left")
         .join(unwritable, [*TOPIC], how="left")
         .join(F.broadcast(clusters), "cluster", how="inner")
-        .withColumns({"min_in_sync": _min_in_sync("config"), "minded": minded})
+        .withColumns({"min_in_sync": _min_in_sync("config"), "in_scope": in_scope})
         .withColumns({"unclean": in_force(UNCLEAN), "retained": _retained_bytes()})
         .withColumns({"managed": F.col("file").isNotNull(), **measure_loads()})
         .fillna(0, ["unwritable"])
@@ -73,7 +73,7 @@ def describe_live_topics(
     )
 
 
-def is_minded() -> Column:
+def is_in_scope() -> Column:
     """Return whether the estate owns the row's topic and does not ignore it."""
     owned, ignored = (F.regexp_like("topic", F.col(name)) for name in ("owned", "ignored"))
     return F.coalesce(owned, F.lit(True)) & ~_or_false(ignored)  # noqa: FBT003

@@ -191,13 +191,13 @@ class Relocations:
     """All replicas that a plan moves between log directories, as of the last reading.
 
     At most `at_once_broker` replicas are copied on a broker at one time, whoever moves them, and
-    `at_once_cluster` of the plan in all. `held_up` has the reasons by replica, and `since_s` when
+    `at_once_cluster` of the plan in all. `obstacles` has the reasons by replica, and `since_s` when
     each began.
     """
 
     by_key: Mapping[ReplicaPlace, Relocation]
     policy: MovePolicy
-    held_up: dict[ReplicaPlace, str] = field(default_factory=dict)
+    obstacles: dict[ReplicaPlace, str] = field(default_factory=dict)
     since_s: dict[ReplicaPlace, float] = field(default_factory=dict)
 
     @classmethod
@@ -242,7 +242,7 @@ class Relocations:
         left = sum(
             each.size - (each.copied if each.state is RowState.UNDER_WAY else 0)
             for each in self.list_in(RowState.NOT_BEGUN, RowState.FOREIGN, RowState.UNDER_WAY)
-            if each.key not in self.held_up
+            if each.key not in self.obstacles
         )
         return done, sum(each.size for each in self), max(0, left)
 
@@ -263,7 +263,7 @@ class Relocations:
                     left = max(0, replica.size_bytes - replica.copied_bytes)
                     to_take[broker, replica.target] += left
         flying = self.list_in(RowState.UNDER_WAY)
-        held_up = dict(self._find_stuck(flying, reading))
+        obstacles = dict(self._find_stuck(flying, reading))
         seats = self.policy.at_once_cluster - len(flying)
         chosen = []
         waiting = self.list_in(RowState.NOT_BEGUN)
@@ -271,11 +271,11 @@ class Relocations:
             waits_s = _estimate_s(to_take, each.broker, each.size, rate)
             alone_s = _estimate_s({}, each.broker, each.size, rate)
             if why := _find_obstacle(each, reading):
-                held_up[each.key] = why
+                obstacles[each.key] = why
             elif full := self._find_full(each, to_take, reading):
-                held_up[each.key] = full
+                obstacles[each.key] = full
             elif left_s is not None and alone_s > max(0.0, left_s):
-                held_up[each.key] = f"it needs about {approximate_duration(alone_s)}, {TOO_LATE}"
+                obstacles[each.key] = f"it needs about {approximate_duration(alone_s)}, {TOO_LATE}"
             elif (
                 not each.known
                 and seats > 0
@@ -286,8 +286,8 @@ class Relocations:
                 taken[each.broker] += 1
                 to_take[each.broker, each.target] += each.size
                 chosen.append(each)
-        self.since_s = {key: self.since_s.get(key, now) for key in held_up}
-        self.held_up = held_up
+        self.since_s = {key: self.since_s.get(key, now) for key in obstacles}
+        self.obstacles = obstacles
         return chosen
 
     def _find_stuck(
@@ -314,10 +314,10 @@ class Relocations:
                 )
         return ""
 
-    def are_hopeless(self, now: float, patience_s: float) -> bool:
+    def cannot_progress(self, now: float, patience_s: float) -> bool:
         """Return whether nothing can begin or end: everything has been blocked for `patience_s`."""
         open_ = self.list_in(RowState.NOT_BEGUN, RowState.UNDER_WAY)
-        late = {key for key, why in self.held_up.items() if why.endswith(TOO_LATE)}
+        late = {key for key, why in self.obstacles.items() if why.endswith(TOO_LATE)}
         return all(
             each.key in late or now - self.since_s.get(each.key, now) >= patience_s
             for each in open_

@@ -68,12 +68,12 @@ def judge_topics(
     plan: Plan,
     items: Iterable[Item],
     reason: str,
-    held_up: Mapping[AnyPlace, str],
+    obstacles: Mapping[AnyPlace, str],
     left: Mapping[str, str],
 ) -> tuple[Outcome, ...]:
     """Return the outcomes by name.
 
-    `reason` says why the run ended, `held_up` why single rows are not as planned, and `left` what
+    `reason` says why the run ended, `obstacles` why single rows are not as planned, and `left` what
     could not be taken back, by topic.
 
     | rows of the topic                                | outcome       |
@@ -92,7 +92,7 @@ def judge_topics(
     for item in items:
         by_topic.setdefault(item.place[0], []).append(item)
     outcomes = [
-        _judge(name, found, _name_causes(found, reason, held_up), left.get(name, ""))
+        _judge(name, found, _name_causes(found, reason, obstacles), left.get(name, ""))
         for name, found in by_topic.items()
     ]
     outcomes += [
@@ -103,9 +103,9 @@ def judge_topics(
     return tuple(sorted(outcomes, key=lambda outcome: outcome.topic))
 
 
-def _name_causes(rows: Iterable[Item], reason: str, held_up: Mapping[AnyPlace, str]) -> str:
+def _name_causes(rows: Iterable[Item], reason: str, obstacles: Mapping[AnyPlace, str]) -> str:
     """Explain why rows of a topic are not done: the reason of the run, and what blocks them."""
-    causes = dict.fromkeys(held_up[row.key] for row in rows if row.key in held_up)
+    causes = dict.fromkeys(obstacles[row.key] for row in rows if row.key in obstacles)
     return "; ".join([*filter(None, [reason]), *[*causes][:NAMED]])
 
 

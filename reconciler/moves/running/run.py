@@ -324,11 +324,11 @@ class _Run:
         if self.unready and self.clock.monotonic() - self.unready_since_s >= UNREADY_S:
             reasons.append(self.unready)
         begins_nothing = bool(reasons)
-        held_up = self.blocked.held_up
-        reasons += explain([*held_up.values(), *self.relocations.held_up.values()])
+        obstacles = self.blocked.obstacles
+        reasons += explain([*obstacles.values(), *self.relocations.obstacles.values()])
         if self.ending_since_s is not None:
             reasons += sorted(set(self.left.values()))
-        return Standstill("; ".join(reasons), begins_nothing, copies_nothing, frozenset(held_up))
+        return Standstill("; ".join(reasons), begins_nothing, copies_nothing, frozenset(obstacles))
 
     def _note_unready(self, text: str, now: float) -> None:
         """Remember what rows that were chosen wait for, and say it once if that takes long."""
@@ -447,8 +447,8 @@ class _Run:
             return False
         if (waiting or later) and self.gates.reasons:  # a pause may end
             return False
-        hopeless = self.relocations.are_hopeless(now, BLOCKED_S)
-        return hopeless and self.blocked.are_hopeless(waiting, flying, now)
+        without_progress = self.relocations.cannot_progress(now, BLOCKED_S)
+        return without_progress and self.blocked.cannot_progress(waiting, flying, now)
 
     def _end(self, reading: MovesReading) -> float | None:
         """Take back what the run has set, as far as nothing in flight needs it.
@@ -487,10 +487,10 @@ class _Run:
     def _is_closed(self) -> bool:
         return self.closes_s is not None and self.clock.monotonic() >= self.closes_s
 
-    def _list_held_up(self) -> dict[AnyPlace, str]:
+    def _list_obstacles(self) -> dict[AnyPlace, str]:
         """Say why rows do not begin or go on as of the last reading, by place."""
-        held_up: dict[AnyPlace, str] = dict(self.relocations.held_up.items())
-        held_up |= {each.key: each.text for each in self.relocations.list_in(RowState.FOREIGN)}
+        obstacles: dict[AnyPlace, str] = dict(self.relocations.obstacles.items())
+        obstacles |= {each.key: each.text for each in self.relocations.list_in(RowState.FOREIGN)}
         for row in self.rows:
             why = ""
             if row.state is RowState.NOT_BEGUN:
@@ -501,11 +501,11 @@ class _Run:
                 now = f"shown on brokers {list(row.shown.replicas)}" if row.shown else ""
                 why = f"it was as planned, and is {now or 'not shown any more'}"
             if why:
-                held_up[row.place] = why
+                obstacles[row.place] = why
         if self.reading is not None:
             stuck = find_stuck(self.rows.list_in(RowState.UNDER_WAY), self.reading)
-            held_up.update(stuck.items())
-        return held_up
+            obstacles.update(stuck.items())
+        return obstacles
 
     def interrupt(self) -> None:
         """Begin nothing more, from now on."""
@@ -530,9 +530,9 @@ class _Run:
             reasons.append(f"stopped, since {self.cause.findings[0].what}")
         if self.unready and (self.prepared or self.relocations.by_key):
             reasons.append(self.unready)
-        held_up = self._list_held_up()
-        outcomes = judge_topics(self.plan, items, "; ".join(reasons), held_up, self.left)
-        reason = "; ".join([*reasons, *explain(held_up.values())])
+        obstacles = self._list_obstacles()
+        outcomes = judge_topics(self.plan, items, "; ".join(reasons), obstacles, self.left)
+        reason = "; ".join([*reasons, *explain(obstacles.values())])
         uncordoned = self.drains.name_uncordoned(self.reading) if self.reading else {}
         summary = summarise(items, reason, {**self.left, **uncordoned})
         cordoned = self.drains.list_cordoned(self.reading) if self.reading else ()

@@ -24,13 +24,13 @@ class Standstill:
     """What stops a run from continuing, at the time of a reading.
 
     `reason` is "" for nothing. `begins_nothing`: what waits cannot begin now. `copies_nothing`: the
-    rate is 0. `held_up` are rows that can neither begin nor go on.
+    rate is 0. `obstacles` are rows that can neither begin nor go on.
     """
 
     reason: str = ""
     begins_nothing: bool = False
     copies_nothing: bool = False
-    held_up: frozenset[Place] = frozenset()
+    obstacles: frozenset[Place] = frozenset()
 
 
 @dataclass(slots=True)
@@ -137,7 +137,7 @@ class Watch:
             elif row.state in (RowState.UNDER_WAY, RowState.UNCLEAR):
                 copied = sum(min(self._find_copied(row, b, reading), total) for b in row.adding)
             done += copied
-            if row.state not in ENDED_OTHERWISE and row.place not in stands.held_up:
+            if row.state not in ENDED_OTHERWISE and row.place not in stands.obstacles:
                 left += total * len(row.adding) - copied
         return done, left
 

@@ -240,9 +240,9 @@ def find_stuck(flying: Iterable[Row], reading: MovesReading) -> dict[Place, str]
     return stuck
 
 
-def explain(held_up: Iterable[str]) -> list[str]:
+def explain(obstacles: Iterable[str]) -> list[str]:
     """Say what blocks partitions, with their number by cause, the largest first."""
-    causes = Counter(held_up)
+    causes = Counter(obstacles)
     said = [
         f"{why}: {count(number, 'partition')} cannot be moved"
         for why, number in sorted(causes.items(), key=lambda item: (-item[1], item[0]))
@@ -277,10 +277,10 @@ class Blocked:
     def update(self, reasons: Mapping[Place, str], stuck: Mapping[Place, str], now: float) -> None:
         """Take the reasons of a step, and say what is new."""
         before, self.reasons, self.stuck = self.since_s, reasons, stuck
-        held_up = self.held_up
-        self.since_s = {place: before.get(place, now) for place in held_up}
+        obstacles = self.obstacles
+        self.since_s = {place: before.get(place, now) for place in obstacles}
         fresh: dict[str, list[Place]] = {}
-        for place, why in held_up.items():
+        for place, why in obstacles.items():
             if place not in before:
                 fresh.setdefault(why, []).append(place)
         for why, (first, *others) in fresh.items():
@@ -289,11 +289,11 @@ class Blocked:
             note(self.observe, MovesNote.BLOCKED, f"{why}{more}", row)
 
     @property
-    def held_up(self) -> dict[Place, str]:
+    def obstacles(self) -> dict[Place, str]:
         """Why rows can neither begin nor go on, by place."""
         return {**self.reasons, **self.stuck}
 
-    def are_hopeless(self, waiting: Sequence[Row], flying: Sequence[Row], now: float) -> bool:
+    def cannot_progress(self, waiting: Sequence[Row], flying: Sequence[Row], now: float) -> bool:
         """Return whether no row can begin or end: all are blocked or stuck for BLOCKED_S."""
         since = dict(self.since_s)
         since |= {place: 0.0 for place, why in self.reasons.items() if why.endswith(TOO_LATE)}

@@ -36,8 +36,8 @@ def _find_faults(
         yield f"{old} may not change"
     if len(new) != len(old) or len(set(new)) != len(new):
         yield f"{old} became {new}"
-    if strangers := [b for b in set(new) - set(old) if not problem.receivers[b]]:
-        yield f"brokers {sorted(strangers)} may take nothing"
+    if ineligible := [b for b in set(new) - set(old) if not problem.receivers[b]]:
+        yield f"brokers {sorted(ineligible)} may take nothing"
     if problem.within is not None:
         if not set(new) <= set(problem.within[number].tolist()):
             yield f"{new} is not among {problem.within[number].tolist()}"

@@ -131,8 +131,8 @@ def _faults(
     if kept := sorted(given_up.intersection(new)):
         yield f"brokers {kept} are to hold no replica"
     added = set(new) - set(old)
-    if strangers := sorted(added - problem.eligible):
-        yield f"brokers {strangers} may take nothing new"
+    if ineligible := sorted(added - problem.eligible):
+        yield f"brokers {ineligible} may take nothing new"
     if not balances and len(rest) >= wanted and added:
         yield f"{sorted(added)} are new in a row that shrinks"
     stays = problem.most and set(old) == set(new)  # the bounds may leave the racks as they are

@@ -57,7 +57,7 @@ def test_a_deletion_has_no_after() -> None:
     assert (change.actions, change.after) == (("delete",), None)
 
 
-def test_an_error_refuses_and_a_warning_stands_beside() -> None:
+def test_an_error_refuses_and_a_warning_is_kept() -> None:
     state = cluster(topic("1 2"), defaults={"retention.ms": "7"})
     wished = diff(spec(config={"retention.ms": "6"}, acknowledge=frozenset({"data-loss"})), state)
     rules = (NO_DATA_LOSS, replace(NO_DATA_LOSS, name="mind", severity=Severity.WARNING))

@@ -98,7 +98,7 @@ def test_only_steps_of_a_plan_delete_and_only_by_id(maker: str, modules: set[str
     assert calls == modules
 
 
-def test_clients_are_told_to_delete_in_one_place_only() -> None:
+def test_only_one_place_sends_deletions() -> None:
     """Neither by a method of a client, nor by a request that is built by hand."""
     deletes = re.compile(r"delete_(topics|records|consumer_groups)|Delete\w+Request")
     tellers = [

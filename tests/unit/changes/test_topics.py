@@ -42,7 +42,7 @@ def test_a_count_that_is_left_out_is_not_managed(field: str) -> None:
     assert [change.path for change in diff(spec(**kept), found).changes] == list(kept)
 
 
-def test_a_topic_that_does_not_exist_is_to_be_created_whole() -> None:
+def test_a_missing_topic_is_created_entirely() -> None:
     found = diff(spec(partitions=4, replication_factor=2, config={"retention.ms": "1"}))
     assert (found.new_partitions, found.replication_factor, found.state) == (4, 2, None)
     assert found.config == {"retention.ms": "1"}

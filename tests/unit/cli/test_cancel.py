@@ -74,7 +74,7 @@ def test_a_cancel_ends_as_its_worst_partition(
     assert list(ending.outcomes) == outcomes
 
 
-def test_it_says_what_is_not_as_before_and_how_to_mend_it(
+def test_it_says_what_is_not_as_before_and_how_to_fix_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     done = Cancelled(cancelled=(PLACE,), led_by_others=(PLACE,), lowered=("b",))

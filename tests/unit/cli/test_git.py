@@ -332,7 +332,7 @@ def test_links_that_lead_nowhere_or_in_circles_are_passed_over(repository: Repos
     assert set(find_changes(ESTATE, ["prod"], "HEAD").then["prod"].specs) == {"a", "b", "c"}
 
 
-def test_where_the_branches_parted_is_told(repository: Repository) -> None:
+def test_the_merge_base_of_two_branches_is_found(repository: Repository) -> None:
     base = repository.git("rev-parse", "HEAD")
     repository.commit(a="topic: a\npartitions: 1")
     assert find_changes(ESTATE, ["prod"], "main").since == f"main ({base[:10]})"

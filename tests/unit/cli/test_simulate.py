@@ -51,7 +51,7 @@ def test_the_page_shows_what_the_command_prints(capsys: pytest.CaptureFixture[st
         assert all(len(line) <= 80 for line in printed.splitlines())
 
 
-def test_strategies_stand_in_two_tables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_strategies_are_in_two_tables(capsys: pytest.CaptureFixture[str]) -> None:
     shown = ("--strategy", "striped", "--strategy", "kafka", "--draws", "3")
     assert run([*NINE, "--topic", "orders=9x3", *shown]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -54,7 +54,7 @@ def test_new_topics_level_a_cluster_that_is_not() -> None:
 @pytest.mark.parametrize(
     ("topics", "partitions"), [(1000, 20), pytest.param(12, 5000, marks=pytest.mark.slow)]
 )
-def test_no_heir_inherits_much_more_than_its_share(topics: int, partitions: int) -> None:
+def test_no_next_leader_takes_over_much_more_than_its_share(topics: int, partitions: int) -> None:
     heirs: dict[int, Counter[int]] = defaultdict(Counter)
     for rows in place(100, 5, topics, partitions).rows.values():
         for row in rows:

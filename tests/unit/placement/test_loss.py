@@ -17,7 +17,7 @@ from reconciler.placement.loss import (
 ABC = brokers("a", "b", "c", "a", "b", "c")
 
 
-def test_the_next_replica_of_the_list_is_the_heir() -> None:
+def test_the_next_replica_of_the_list_takes_over() -> None:
     losses = lose_each_broker([Exposed(rows("1,2,3 1,3,2 2,1,3 1,2,3"))], ABC)
     assert losses[1].leaders_moved == 3
     assert losses[1].heirs == {2: 2, 3: 1}

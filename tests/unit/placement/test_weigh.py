@@ -78,7 +78,7 @@ def test_nothing_to_weigh_by_is_noticed() -> None:
     assert not ReplicaWeights(cluster()).is_blank
 
 
-def test_a_plan_by_disk_spares_the_broker_that_bears_the_most() -> None:
+def test_a_plan_by_disk_spares_the_broker_with_the_largest_load() -> None:
     wished = [spec("new", partitions=1, replication_factor=2)]
     after = plan(wished, STATE, placing=Placing(by=LoadKind.DISK)).topics[0].after
     assert after is not None

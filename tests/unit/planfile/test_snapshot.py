@@ -195,7 +195,7 @@ def test_notes_go_along() -> None:
     assert decode_snapshot(encode_snapshot(state)) == state
 
 
-def test_every_mistake_is_told_at_its_place() -> None:
+def test_every_error_is_reported_at_its_place() -> None:
     text = (
         '{"brokers": [\n'
         '  {"id": 1, "rack": ""},\n'
@@ -283,7 +283,7 @@ def test_a_newer_minor_format_is_read_without_what_it_added() -> None:
     assert decode_snapshot(json.dumps(newer)).topics["t"].assignment == ((1,),)
 
 
-def test_a_file_that_is_wrong_from_end_to_end_is_told_in_part() -> None:
+def test_only_some_errors_of_a_very_wrong_file_are_shown() -> None:
     findings = refused(json.dumps({"brokers": [{}] * 70}))
     assert len(findings) == 51
     assert any("20 more mistakes are not shown" in line for line in findings)

@@ -60,7 +60,7 @@ def test_a_plan_alone_brings_what_it_rests_on() -> None:
     ]
 
 
-def test_too_much_beside_the_plan_stays_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_other_topics_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     state = cluster(topic("1,2"), topic("2 3 1", "audit"))
     made = plan([spec(partitions=2)], state)
     monkeypatch.setattr(stage, "MOST_REPLICAS", 7)

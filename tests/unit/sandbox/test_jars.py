@@ -112,7 +112,7 @@ def files_in(directory: Path) -> list[str]:
     return [str(p.relative_to(directory)) for p in directory.rglob("*") if p.is_file()]
 
 
-def test_a_jar_arrives_whole(repository: Repository, tmp_path: Path) -> None:
+def test_a_jar_is_complete(repository: Repository, tmp_path: Path) -> None:
     repository.answers = [(200, CONTENT)]
     download_jars([JAR], tmp_path, Silence())
     assert files_in(tmp_path) == [PATH]

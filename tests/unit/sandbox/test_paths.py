@@ -10,7 +10,7 @@ import pytest
 from reconciler.errors import SandboxError
 from reconciler.model.cluster import Broker
 from reconciler.sandbox.paths import KEPT_RUNS, open_run, sweep_runs
-from reconciler.sandbox.process import last_trouble, tell_death
+from reconciler.sandbox.process import describe_exit, last_trouble
 from reconciler.sandbox.record import (
     SandboxRecord,
     find_lost_sandbox,
@@ -124,7 +124,7 @@ def test_there_is_one_owner_at_a_time() -> None:
         ),
     ],
 )
-def test_the_last_trouble_of_a_log_is_told(tmp_path: Path, text: str, reason: str) -> None:
+def test_the_last_error_of_a_log_is_reported(tmp_path: Path, text: str, reason: str) -> None:
     log = tmp_path / "log"
     log.write_text(text)
     expected = reason or text.partition("\n")[0]
@@ -139,7 +139,7 @@ def test_the_last_trouble_of_a_log_is_told(tmp_path: Path, text: str, reason: st
         (-6, "b was ended by SIGABRT: [x] ERROR bad (A); its log: "),
     ],
 )
-def test_a_death_is_told_with_its_reason(tmp_path: Path, code: int, words: str) -> None:
+def test_an_exit_is_reported_with_its_reason(tmp_path: Path, code: int, words: str) -> None:
     log = tmp_path / "b.log"
     log.write_text("[x] ERROR bad (A)\n[y] WARN later (B)\n")
-    assert tell_death("b", code, log) == f"{words}{log}"
+    assert describe_exit("b", code, log) == f"{words}{log}"

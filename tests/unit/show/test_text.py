@@ -55,7 +55,7 @@ def test_a_deletion(found: dict[str, Any], records: str) -> None:
     assert "1 to delete" in render_text(made).splitlines()
 
 
-def test_strangers_are_named_where_that_is_asked_for() -> None:
+def test_unmanaged_topics_are_named_on_request() -> None:
     state = cluster(topic(), topic(name="y"), topic(name="x"))
     assert render_text(plan([spec()], state), unmanaged=True).splitlines()[2:5] == [
         "2 live topics are unmanaged:",

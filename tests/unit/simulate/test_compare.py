@@ -103,7 +103,7 @@ SIZED = cluster(
 )
 
 
-def test_by_disk_the_broker_that_bears_least_is_chosen_and_bytes_are_shown() -> None:
+def test_by_disk_the_broker_with_the_least_load_is_chosen_and_bytes_are_shown() -> None:
     """Broker 3 has the most partitions, and the fewest bytes."""
     step = Place((WantedTopic("new", 1, 2),))
     by_disk = SimulatedCluster.of(SIZED, by=LoadKind.DISK)

@@ -169,7 +169,7 @@ class TestRate:
         _, is_shown = set_rate(cluster, cluster.clock, 7)
         assert (is_shown, set(cluster.rates.values())) == (False, {9, 10})
 
-    def test_one_that_is_to_stay_is_not_replaced(self) -> None:
+    def test_a_permanent_rate_is_not_replaced(self) -> None:
         cluster, _ = start()
         cluster.verb = "rate"
         cluster.set_default(50)

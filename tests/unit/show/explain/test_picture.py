@@ -98,7 +98,7 @@ def test_what_kafka_risks_and_the_reasons_are_written() -> None:
     assert GROWN.reasons[0] in said
 
 
-def test_those_who_cannot_see_it_are_told() -> None:
+def test_a_picture_has_a_text_for_screen_readers() -> None:
     root = draw(GROWN)
     title, description = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
     assert title is not None
@@ -113,7 +113,7 @@ def test_those_who_cannot_see_it_are_told() -> None:
     )
 
 
-def test_it_stands_alone_and_follows_the_reader_into_the_dark() -> None:
+def test_a_picture_is_standalone_and_has_a_dark_style() -> None:
     text = draw_matrix(GROWN)
     assert "prefers-color-scheme:dark" in text
     for foreign in ("<script", "href", "url(", "@import", "foreignObject", "on" + "load"):

@@ -21,7 +21,7 @@ def paragraphs(text: str) -> list[list[str]]:
     return [part.splitlines() for part in text.rstrip("\n").split("\n\n")]
 
 
-def test_brokers_that_take_nothing_stand_in_brackets_and_are_told() -> None:
+def test_brokers_that_take_nothing_are_in_brackets_and_explained() -> None:
     nodes = (*brokers("a", "b"), Broker(3, "c", alive=False), Broker(4, "c"))
     idle = matrix("1,3 2,3 3,9", "1,2", nodes, excluded=[4])
     (_, legend), table, _, reasons = paragraphs(render_matrix(idle))
