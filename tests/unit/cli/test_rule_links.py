@@ -22,6 +22,7 @@ CLOSING = "What the ids in brackets mean: " + spell_page("reference/rules")
 NOTHING = (
     *("NO_COLOR", "FORCE_COLOR", "FORCE_HYPERLINK", "TERM_PROGRAM", "VTE_VERSION", "WT_SESSION"),
     *("DOMTERM", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "WEZTERM_PANE"),
+    *("COLUMNS", "LINES"),  # where lines are folded
 )
 
 
