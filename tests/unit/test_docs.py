@@ -92,3 +92,20 @@ def test_no_link_leaves_the_docs() -> None:
     for page in docs.rglob("*.md"):
         for file in re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text()):
             assert (page.parent / file).resolve().is_relative_to(docs), f"{page.name}: {file}"
+
+
+def test_the_pipelines_of_other_ci_apply_the_plan_that_they_saved() -> None:
+    page = (ROOT / "docs" / "how-to" / "other-ci.md").read_text()
+    blocks = re.findall(r"^```(groovy|yaml)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert [language for language, _ in blocks] == ["groovy", "yaml", "yaml"]
+    for language, text in blocks:
+        if language == "yaml":
+            assert yaml.safe_load(text)
+        commands = re.findall(r"reconciler (?:validate|plan|show|apply) [^\n|'>]*", text)
+        for command in commands:
+            parse(re.sub(r"\$\{?scope\}?", "", command).rstrip('")'))
+        (apply,) = (command for command in commands if command.startswith("reconciler apply"))
+        (saved,) = {command for command in commands if "--out plan.json" in command}
+        assert saved.startswith("reconciler plan topics --cluster prod-eu")
+        assert "plan.json" in apply
+        assert "--estate topics --default-branch origin/main --auto-approve" in apply
