@@ -40,6 +40,7 @@ LONGEST = (
     "e2e/test_one_writer.py",
     "e2e/test_second_signal.py",
     "e2e/test_story.py",
+    "wheel/test_installed.py",
     "fleet/test_lake_maintenance.py",
     "fleet/test_run.py",
     "fleet/test_recomputed.py",
