@@ -25,7 +25,10 @@ unexport PYTHONDONTWRITEBYTECODE
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-fleet site test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows test-formats bench-balance bench-estate tutorial pictures \
+.PHONY: help demo demo-fleet site test test-unit test-laws test-kafka test-fleet test-slow test-formats \
+	test-workflows lint fmt generate constraints dangers pictures tutorial campaign-lake bench-balance bench-estate \
+	bench-read bench-apply bench-placement bench-rebalance bench-loads bench-moves bench-fleet bench-lake campaign \
+	campaign-moves compare-peers compare-moves structure dist image clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -137,10 +140,10 @@ lock = { echo "\# What .ci/$(if $(filter image.txt,$(1)),Dockerfile,install.sh) 
 	  --constraint .ci/constraints.txt --no-header --no-annotate -; } > .ci/$(1)
 
 dangers: $(READY)  ## Run every dangerous edit on real brokers, and write docs/explanation/dangers.md.
+	@PYTHONPATH=tests:tests/contract:tests/e2e $(BIN)/python -m dangers
+
 pictures: $(READY)  ## Draw the pictures in docs/images, on a sandbox and with chromium; NAMES='plan comment-1'.
 	@$(BIN)/python docs/pictures.py $(NAMES)
-
-	@PYTHONPATH=tests:tests/contract:tests/e2e $(BIN)/python -m dangers
 
 tutorial: $(READY)  ## Play the pages of docs/tutorial on real brokers, and write again those that differ; PAGES="1 3".
 	@PYTHONPATH=tests/e2e $(BIN)/python -m tutorial $(PAGES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tarfile
 import tomllib
@@ -14,6 +15,7 @@ from building import ROOT, Built, build
 from packaging.requirements import Requirement
 from trove_classifiers import classifiers
 
+from reconciler.rulebook import SITE
 from reconciler.scaffold.repository import _CI, WORKFLOWS
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -104,3 +106,13 @@ def test_what_an_index_shows_is_valid(built: Built) -> None:
     assert {"sandbox", "fleet", "metrics", "cel", "msk"} < extras
     needs = [Requirement(line) for line in about.get_all("Requires-Dist", [])]
     assert [str(need) for need in needs if need.url] == []
+
+
+def test_the_page_on_pypi_has_no_link_into_a_repository(built: Built) -> None:
+    page = read_metadata(built).get_payload()
+    assert isinstance(page, str)
+    named = re.findall(r'\]\(([^)]+)\)|(?:src|srcset)="([^"]+)"', page)
+    addresses = [link or picture for link, picture in named]
+    assert f"{SITE}/how-to/index.html" in addresses
+    assert f"{SITE}/images/plan-light.svg" in addresses
+    assert [each for each in addresses if not each.startswith("https://")] == []
