@@ -83,7 +83,7 @@ def plan_directories(
     Errors: UsageError if the cluster does not allow it, if no topic matches, or if a directory that
     is to be emptied is not there, or has failed.
     """
-    if MoveKind.REBALANCE not in allowed_moves(entry).allow:
+    if MoveKind.REBALANCE not in allowed_moves(entry, MoveKind.REBALANCE).allow:
         what = f"{entry.name} does not allow rebalance; add it to moves.allow in clusters.yaml"
         raise UsageError(what)
     if unmatched := list_unmatched(state.topics, topics):

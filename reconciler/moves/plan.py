@@ -179,12 +179,15 @@ def add_cost(
     return refuse_plan(plan, check_means(entry, plan, state))
 
 
-def allowed_moves(entry: ClusterEntry) -> MovePolicy:
-    """Return the moves that a cluster allows. Errors: UsageError if it allows none."""
+def allowed_moves(entry: ClusterEntry, wanted: MoveKind = MoveKind.REPLICATION) -> MovePolicy:
+    """Return the moves that a cluster allows. Errors: UsageError if it allows none.
+
+    In: `wanted`, the kind that the error says how to allow.
+    """
     if why := entry.why_no_rows:
         raise UsageError(f"{why}, so reconciler moves none; use the service's own tools")
     if entry.moves is None:
-        way_out = spell_moves(entry.service, [MoveKind.REPLICATION], "below it in clusters.yaml")
+        way_out = spell_moves(entry.service, [wanted], "below it in clusters.yaml")
         raise UsageError(f"{entry.name} allows no moves; {way_out}")
     return entry.moves
 

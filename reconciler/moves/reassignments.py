@@ -15,6 +15,7 @@ from reconciler.diff.notes import assume_defaults, note_failed_directories, note
 from reconciler.errors import Finding, Location, PlanFileError
 from reconciler.files import ReplacedError, load_json
 from reconciler.model.cluster import ClusterState, Place, Replicas, TopicSpec
+from reconciler.model.moves import MoveKind
 from reconciler.model.plan import Plan
 from reconciler.moves.differences import diff_moves
 from reconciler.moves.plan import add_cost, allowed_moves, compose_moves, list_notes
@@ -146,7 +147,8 @@ def plan_rows(
             )
         )
     allows = PolicyEngine(entry, entry.catalogue).allows
-    diffs = diff_moves(wished, state, allowed_moves(entry), entry.exclude_brokers, allows)
+    allowed = allowed_moves(entry, MoveKind.ASSIGNMENT)
+    diffs = diff_moves(wished, state, allowed, entry.exclude_brokers, allows)
     plan = compose_moves(entry, diffs, state)
     about = (*note_unregistered(entry, state), *note_failed_directories(entry, state))
     notes = (*entry.notes, *list_notes(state), *about, *plan.notes)

@@ -72,7 +72,7 @@ def plan_rebalance(
     Errors: UsageError if the cluster does not allow it, if no topic matches, a broker is not able
     to take replicas, or if the aim asks for an amount that is not known.
     """
-    if MoveKind.REBALANCE not in allowed_moves(entry).allow:
+    if MoveKind.REBALANCE not in allowed_moves(entry, MoveKind.REBALANCE).allow:
         what = f"{entry.name} does not allow rebalance; add it to moves.allow in clusters.yaml"
         raise UsageError(what)
     live = state.topics if offline else state.user_topics

@@ -201,9 +201,7 @@ class _Text:
 
     def _closing(self, view: PlanView) -> Iterator[str]:
         if not view.to_do:
-            same = self.paint(
-                "green", f"No changes. {count(view.as_specified, 'topic')} as specified"
-            )
+            same = self.paint("green", f"No changes. {view.same_words}")
             yield " · ".join([same, *view.asides])
             # What is near its share, or a drain whose broker is empty, is why nothing moves.
             yield from (f"{label}: {words}" for label, words in view.moves if label != "moves")

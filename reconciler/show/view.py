@@ -271,9 +271,11 @@ class PlanView:
         )
 
     @property
-    def as_specified(self) -> int:
-        """The number of topics that match their specs entirely."""
-        return self.unchanged - sum(not (t.steps or t.refusals) for t in self.pending)
+    def same_words(self) -> str:
+        """Return what an empty plan says of its topics: only `plan` compares them with specs."""
+        same = self.unchanged - sum(not (t.steps or t.refusals) for t in self.pending)
+        seen = "as specified" if self.made_by.startswith("plan") else "considered"
+        return f"{count(same, 'topic')} {seen}"
 
     @property
     def pending_words(self) -> str:

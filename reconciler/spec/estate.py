@@ -100,7 +100,7 @@ def parse_estate(
                 written, exempt, {n: _list_held(entries[n]) for n in checked}
             )
     if not documents.topics and not findings:
-        what, way_out = "the estate has no topics", "there is nothing to do"
+        what, way_out = "the estate has no topics", "write one, or import those of a cluster"
         where = Location(show_path(root), 1)
         findings.append(Finding("estate-empty", what, way_out, where, Severity.NOTE))
     # 4. Any error ends here; warnings and notes go into the estate.
