@@ -546,11 +546,11 @@ def test_a_topic_that_is_due_says_when_it_was_written_and_by_whom_it_is_read(
         assert found[unknown]["evidence"] == evidence
 
 
-def test_an_uneven_topic_says_that_no_placement_cures_it(findings: list[Row]) -> None:
+def test_an_uneven_topic_says_that_placement_cannot_fix_it(findings: list[Row]) -> None:
     found = {row["topic"]: row for row in findings if row["rule"] == "topic-partitions-uneven"}
     said = "its largest partition holds 10.0 GiB, its smallest 1.0 GiB: records of few keys"
     assert found["hot"]["what"] == f"{said}, or of a hot one"
-    assert found["hot"]["way_out"].startswith("no placement cures it")
+    assert found["hot"]["way_out"].startswith("placement cannot fix this")
     evidence = {"largest_bytes": "1073741824", "smallest_bytes": "0"}
     assert found["emptied"]["evidence"] == evidence
 

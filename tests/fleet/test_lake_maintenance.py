@@ -204,7 +204,7 @@ def test_keep_asks_and_leaves_what_history_needs(
         collect(lake, night)
     words = ["fleet", "lake", "keep", "--days", "1", "--lake", lake.root]
     assert run(words) == 64
-    assert "write --yes" in capsys.readouterr().err
+    assert "pass --yes" in capsys.readouterr().err
     assert len(lake.list_attempts()) == 3
     assert run([*words, "--yes"]) == 0
     said = capsys.readouterr().out

@@ -171,7 +171,7 @@ class TestNames:
         ahead, lake = "20990101T000000Z", ["--lake", str(copy / "lake")]
         assert run(["fleet", "generate", *lake, *SIZE, "--collection", ahead]) == 0
         _, said = capsys.readouterr()
-        assert said.startswith(f"warning: collection {ahead} is ahead of the clock")
+        assert said.startswith(f"warning: collection {ahead} is in the future")
         plan(copy)
         _, said = capsys.readouterr()
         assert f"reconciler fleet lake remove {ahead} --lake {copy / 'lake'}" in said
