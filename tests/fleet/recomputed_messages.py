@@ -45,7 +45,7 @@ SAID = {
     ),
     "rack-violation": (
         "rack_violations partitions",
-        f"%(rack_violations)s {OF_ALL} are not spread over the racks as they could be",
+        f"%(rack_violations)s {OF_ALL} are not spread over the racks as evenly as possible",
     ),
     "replication-uneven": (
         "least most",
@@ -146,7 +146,7 @@ SAID = {
     ),
     "drain-unfinished": (
         "replicas",
-        "broker %(broker)s is to be empty, and holds %(replicas)s replicas",
+        "broker %(broker)s must be empty, and holds %(replicas)s replicas",
     ),
     "cordon-left": (
         "replicas",
@@ -192,7 +192,7 @@ SAID = {
     ),
     "racks-uneven": (
         "leaders part brokers",
-        "rack %(rack)s leads %(leaders)s partitions; its part, by brokers, is %(part)s",
+        "rack %(rack)s leads %(leaders)s partitions; its share, by brokers, is %(part)s",
     ),
     "name-collision": ("metric others", "its metrics are also those of %(others)s"),
 }

@@ -231,5 +231,5 @@ def live_through(world: World) -> None:
     assert world.held() == {1: 3, 2: 3, 3: 3, 4: 3}
     world.pipelines.publish()
     said = world.night().text
-    assert "clusters.yaml asks for a rebalance until" in said, said
+    assert "clusters.yaml already asks for a rebalance until" in said, said
     assert (host.branches, host.open_requests) == ({}, [])
