@@ -155,7 +155,9 @@ def test_rates_of_clusters_yaml_are_kept_to_and_said(
     (tmp_path / "topics" / "topics.yaml").write_text("---\n".join(topics))
     planned = run_here(tmp_path, rested.bootstrap_servers, "plan", "--cluster", "lab")
     assert planned.code == 0, planned
-    said = "apply keeps to at most 40 partitions in 2 s on lab: it takes about 14 s at least, as"
+    said = (
+        "apply keeps to at most 40 partitions in 2 s on lab: it takes about 14 s at least, because"
+    )
     assert said in " ".join(planned.out.split()), planned
     applied = run_here(
         tmp_path,

@@ -153,7 +153,7 @@ def test_a_rebalance_that_clusters_yaml_asks_for_is_planned_with_the_moves(
     assert run(planning) == 0
     capsys.readouterr()
     assert run(["report", "uneven", "--cluster", "lab", "--out", "need.json"]) == 0
-    assert "asks for a rebalance until 2199-12-31 already" in capsys.readouterr().err
+    assert "clusters.yaml already asks for a rebalance until 2199-12-31" in capsys.readouterr().err
 
 
 def prepare(

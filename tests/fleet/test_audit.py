@@ -598,6 +598,8 @@ def test_the_page_lists_the_rules_as_they_are() -> None:
 
 
 def test_the_page_lists_the_events_as_they_are() -> None:
-    page = (Path(__file__).parent.parent.parent / "docs" / "how-to" / "trace-a-fleet.md").read_text()
+    page = (
+        Path(__file__).parent.parent.parent / "docs" / "how-to" / "trace-a-fleet.md"
+    ).read_text()
     for event, says in EVENT_KINDS.items():
         assert f"| `{event}` | {says} |" in page

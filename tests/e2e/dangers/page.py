@@ -28,7 +28,8 @@ is no longer true.
 saved plan. A topic has 6 partitions and 2 replicas, written `6 × 2`, unless its row says otherwise.
 The plan that `apply` shows first, and the lines about balance, are left out; of a saved plan, only
 the counts are shown.
-[What the exit codes mean](exit-codes.md) · [what the rules in brackets protect from](rules.md)
+[What the exit codes mean](../reference/exit-codes.md) ·
+[what the rules in brackets protect from](../reference/rules.md)
 """
 COLUMNS = "| danger | `plan` | `apply` | the cluster afterwards |\n|:--|:--|:--|:--|"
 
