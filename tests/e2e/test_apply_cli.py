@@ -163,7 +163,7 @@ def test_brokers_that_are_gone_before_all_show_the_result_end_the_run_as_an_erro
     out, err = capsys.readouterr()
     assert (code, told(out)) == (1, {"old": "done"})
     assert out.endswith("\nError. Applied: 1 done\n")
-    assert err.startswith("error: ")
+    assert "\nerror: " in err
     assert [line["ended"] for line in shell.lines() if line["type"] == "applied"] == ["error"]
     assert shell.apply("--no-lock")[0] == 0
 
