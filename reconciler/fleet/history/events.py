@@ -17,9 +17,9 @@ EVENT_KINDS: Mapping[str, str] = MappingProxyType(
     {
         "topic-created": "a topic that the reading before did not show",
         "topic-deleted": "a topic that no longer exists",
-        "topic-recreated": "a topic of the same name under another id",
+        "topic-recreated": "a topic with the same name and another id",
         "topic-grown": "more partitions",
-        "topic-configured": "an override that was set, changed or taken away",
+        "topic-configured": "an override that was set, changed or removed",
         "replicas-moved": "partitions on other brokers than before",
         "leaders-reordered": "partitions on the same brokers, with another preferred leader",
         "broker-added": "a broker that the reading before did not show",
