@@ -27,8 +27,8 @@ EVENT_KINDS: Mapping[str, str] = MappingProxyType(
         "broker-down": "a broker that was alive",
         "broker-back": "a broker that is alive again",
         "broker-rack-changed": "a broker that names another rack",
-        "cluster-lost": "a cluster that could not be read any more",
-        "cluster-found": "a cluster that could be read again",
+        "cluster-lost": "a cluster that can no longer be read",
+        "cluster-found": "a cluster that can be read again",
         "cluster-rebuilt": "another cluster under the same name; its topics are not compared",
         "cluster-renamed": "the same cluster under another name",
     }
