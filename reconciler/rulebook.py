@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 SITE = "https://kafka-reconciler.github.io/reconciler/latest"
-"""Where docs/ is published. The anchors of rules, commands and keys there stay the same."""
+"""Where releases publish docs/. The anchors of rules, commands and keys there stay the same."""
 
 
 def spell_page(page: str, anchor: str = "") -> str:
@@ -393,7 +393,9 @@ _SNAPSHOTS: tuple[Rule, ...] = (
     Rule("snapshot-file", "A snapshot is a readable UTF-8 file."),
     Rule("snapshot-form", "A snapshot matches its schema."),
     Rule("snapshot-version", "A snapshot of a newer major format is not read."),
-    Rule("snapshot-assumed", "A report names what the snapshot lacks for it."),
+    Rule(
+        "snapshot-assumed", "A report names the data that it needs and the snapshot does not have."
+    ),
 )
 
 # Plan files, stale plans and outcomes (plan, apply).

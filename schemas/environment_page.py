@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from markdown import link
 
+from reconciler.cli.terminal import LINKING
 from reconciler.cli.variables import FORMATS, VARIABLES
 
 NOTES: Mapping[str, str] = {
@@ -25,7 +26,12 @@ NOTES: Mapping[str, str] = {
 OUTPUT = {
     "NO_COLOR": "If it is set, no output has colours. It overrides `FORCE_COLOR`.",
     "FORCE_COLOR": "If it is set, output has colours even if it goes to a file or a pipe.",
-    "TERM": "`dumb`: no colours, and no line is redrawn.",
+    "FORCE_HYPERLINK": "`1`: the ids of rules are links in a terminal; `0`: they are not. Without "
+    "it, the terminal decides.",
+    "TERM": "`dumb`: no colours, and no line is redrawn. It also names terminals that show links.",
+    "TERM_PROGRAM": "The terminal: some are known to show links.",
+    "VTE_VERSION": "The same; from 5000 on, links are shown.",
+    **dict.fromkeys(("DOMTERM", *LINKING), "Set by a terminal that shows links."),
 }
 MACHINE = {
     "XDG_CACHE_HOME": "Where jars of Kafka are kept, in `reconciler/jars`. Without it, `~/.cache`.",

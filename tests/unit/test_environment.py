@@ -153,3 +153,11 @@ def test_a_new_read_is_found(source: str) -> None:
 
 def test_a_read_of_a_name_from_elsewhere_is_found() -> None:
     assert Reads("def f(name): return os.environ[name]").unnamed == {"f"}
+
+
+def test_no_function_gives_the_environment_another_name() -> None:
+    """Its reads would not be found."""
+    for path in (ROOT / "reconciler").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Assign) and ast.unparse(node.value) == "os.environ":
+                assert [ast.unparse(each) for each in node.targets] == ["environment"], path
