@@ -15,11 +15,23 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def run_make(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run make as a user does: with nothing from the make that may run these tests."""
+    return subprocess.run(
+        ["make", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": os.environ["PATH"], **env},
+    )
+
+
 def list_extras(target: str, venv: Path) -> tuple[list[str], str]:
     """Return the extras that a target would install, and all it would run."""
-    make = ["make", "--dry-run", target, f"VENV={venv}"]
-    run = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return re.findall(r"pip install .*'\.\[(\w+)\]'", run), run
+    done = run_make("--dry-run", target, f"VENV={venv}")
+    assert done.returncode == 0, done.stderr
+    return re.findall(r"pip install .*'\.\[(\w+)\]'", done.stdout), done.stdout
 
 
 @pytest.mark.parametrize(
@@ -113,13 +125,7 @@ def test_what_is_wrong_with_each_python_is_said(tmp_path: Path) -> None:
 
 def test_a_target_stops_before_it_installs_where_there_is_no_python(tmp_path: Path) -> None:
     write_python(tmp_path, "python3.9", "3.9")
-    done = subprocess.run(
-        ["make", "demo", f"VENV={tmp_path / 'venv'}", f"PYTHON={tmp_path / 'python3.9'}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_make("demo", f"VENV={tmp_path / 'venv'}", f"PYTHON={tmp_path / 'python3.9'}")
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("error: this needs Python 3.11 or newer")
@@ -139,14 +145,7 @@ def gate(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         (tools / name).chmod(0o755)
 
     def run(failing: str = "nothing") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["make", "test", f"VENV={tmp_path}"],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-            env={"PATH": os.environ["PATH"], "FAILING": failing},
-        )
+        return run_make("test", f"VENV={tmp_path}", FAILING=failing)
 
     return run
 
