@@ -45,9 +45,8 @@ def publish(site: Path, pages: Path, version: str) -> None:
     ]
     (pages / "versions.json").write_text(json.dumps(menu, indent=2) + "\n", encoding="utf-8")
     (pages / "index.html").write_text(ENTRY, encoding="utf-8")
-    (
-        pages / ".nojekyll"
-    ).touch()  # without it, GitHub leaves out directories whose name begins with _
+    # Without it, GitHub leaves out directories whose name begins with _.
+    (pages / ".nojekyll").touch()
 
 
 def _copy(source: Path, target: Path) -> None:

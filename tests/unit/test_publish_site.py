@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
-SCRIPT = Path(__file__).resolve().parents[2] / ".ci" / "publish_site.py"
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / ".ci" / "publish_site.py"
 
 
 @pytest.fixture
@@ -63,3 +66,16 @@ def test_pages_that_a_version_lost_go_from_latest(publish: Callable[[str], Path]
 def test_nothing_else_is_a_version(version: str, publish: Callable[[str], Path]) -> None:
     with pytest.raises(SystemExit, match="is no version"):
         publish(version)
+
+
+@pytest.mark.parametrize(
+    ("tag", "is_published"), [("v1.10.0", True), ("v1.2.0rc1", False), ("v1.2", False)]
+)
+def test_the_workflow_publishes_the_tags_that_have_a_directory(
+    tag: str, is_published: bool, publish: Callable[[str], Path]
+) -> None:
+    text = (ROOT / ".github" / "workflows" / "site.yml").read_text()
+    (pattern,) = yaml.load(text, yaml.BaseLoader)["on"]["push"]["tags"]
+    assert bool(re.fullmatch(pattern.replace(".", r"\."), tag)) is is_published
+    if is_published:
+        assert (publish(tag.removeprefix("v")) / tag.removeprefix("v")).is_dir()
