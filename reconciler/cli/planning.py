@@ -313,7 +313,8 @@ def _choose_moving(
         what = f"{', '.join(rest)} {'allows' if len(rest) == 1 else 'allow'} no moves"
         told = (str(found) for name in rest for found in estate.loosened.get(name, ()))
         service = estate.clusters[rest[0]].service
-        way_out = spell_moves(service, [MoveKind.REPLICATION], "below it in clusters.yaml")
+        where = f"below clusters.{rest[0]} in clusters.yaml"
+        way_out = spell_moves(service, [MoveKind.REPLICATION], where)
         what = f"{what}; {way_out}"
         raise UsageError("\n".join([what, *told]))
     return moving

@@ -171,13 +171,13 @@ def _name_command(aim: DirectoryAim) -> str:
 def _check_aim(aim: DirectoryAim, state: ClusterState) -> None:
     """Refuse brokers and directories that are not there. Errors: UsageError."""
     known = {broker.id: broker for broker in state.brokers}
-    for number in sorted(aim.brokers):
+    for number in sorted(aim.brokers | {number for number, _ in aim.emptied}):
         if number not in known:
             listed = ", ".join(map(str, sorted(known)))
             raise UsageError(f"there is no broker {number}; brokers: {listed}")
     for number, path in sorted(aim.emptied):
         held = {each.path: each for each in state.directories.get(number, ())}
-        if number not in known or not known[number].alive or not held:
+        if not known[number].alive or not held:
             what = f"broker {number} does not say which log directories it has"
             raise UsageError(f"{what}, so {path} cannot be emptied")
         if path not in held:

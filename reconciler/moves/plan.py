@@ -187,7 +187,9 @@ def allowed_moves(entry: ClusterEntry, wanted: MoveKind = MoveKind.REPLICATION) 
     if why := entry.why_no_rows:
         raise UsageError(f"{why}, so reconciler moves none; use the service's own tools")
     if entry.moves is None:
-        way_out = spell_moves(entry.service, [wanted], "below it in clusters.yaml")
+        # The sandbox allows none either, and has no entry there until somebody writes one.
+        where = f"below clusters.{entry.name} in clusters.yaml"
+        way_out = spell_moves(entry.service, [wanted], where)
         raise UsageError(f"{entry.name} allows no moves; {way_out}")
     return entry.moves
 

@@ -83,6 +83,8 @@ def plan_rebalance(
     able -= failed
     if unable := sorted(set(brokers) - able):
         why = ", as a log directory of it has failed" if unable[0] in failed else ""
+        if all(broker.id != unable[0] for broker in state.brokers):
+            why = ", as it is not in the cluster"
         listed = ", ".join(map(str, sorted(able))) or "none"
         what = f"broker {unable[0]} cannot take replicas{why}; brokers that can: {listed}"
         raise UsageError(what)

@@ -189,13 +189,20 @@ def test_a_directory_without_room_for_it_is_not_emptied() -> None:
     ("emptied", "said"),
     [
         ((1, "/z"), "broker 1 has no log directory /z; it has /a, /b, /c"),
-        ((9, "/a"), "broker 9 does not say which log directories it has"),
+        ((9, "/a"), "there is no broker 9; brokers: 1, 2"),
         ((2, "/only"), "no log directory besides those that are to be emptied"),
     ],
 )
 def test_a_directory_that_cannot_be_emptied_is_no_plan(emptied: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         move(live(UNEVEN), DirectoryAim(evens=False, emptied=frozenset({emptied})))
+
+
+def test_nothing_is_emptied_on_a_broker_that_does_not_answer() -> None:
+    state = live(UNEVEN)
+    state = replace(state, directories={1: state.directories[1]})
+    with pytest.raises(UsageError, match="broker 2 does not say which log directories it has"):
+        move(state, DirectoryAim(evens=False, emptied=frozenset({(2, "/only")})))
 
 
 def test_a_broker_with_a_failed_directory_is_left_to_offline_replicas() -> None:

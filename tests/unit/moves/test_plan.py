@@ -178,8 +178,8 @@ def test_a_cluster_without_moves_has_no_plan_of_moves() -> None:
     with pytest.raises(UsageError) as refused:
         move(spec(), topic(), entry=replace(ENTRY, moves=None))
     assert str(refused.value) == (
-        "prod allows no moves; write moves: {allow: [replication], rate: 30MiB} below it in "
-        "clusters.yaml"
+        "prod allows no moves; write moves: {allow: [replication], rate: 30MiB} below "
+        "clusters.prod in clusters.yaml"
     )
 
 
