@@ -160,6 +160,21 @@ def test_a_directory_is_emptied_and_the_others_only_take() -> None:
     assert made.moves.made_by == "rebalance --empty-dir 1:/c"
 
 
+@pytest.mark.parametrize("spare", [0, 7])
+def test_out_of_reach_a_few_bytes_nearer_are_not_worth_many_copied(spare: int) -> None:
+    """Two large ones could change places with a middle one, and be nearer by four bytes."""
+    state = live(
+        {
+            "/a": {0: 4 * GIB + 11 * spare, 1: 4 * GIB + 13 * spare, 2: GIB},
+            "/b": {3: 2 * GIB + spare, 4: 2 * GIB + spare, 5: 2 * GIB},
+        }
+    )
+    made = move(state)
+    assert list_moves(made) == {2: ("/a", "/b")}
+    assert directories_of(made).unreached
+    assert move(take_effect(made, state)).topics == ()
+
+
 def test_an_emptied_directory_keeps_nothing_although_others_leave_their_bands() -> None:
     state = live({"/a": {0: 7 * GIB}, "/b": {1: 7 * GIB}, "/c": {2: 5 * GIB}})
     aim = DirectoryAim(evens=True, emptied=frozenset({(1, "/c")}))
