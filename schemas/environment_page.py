@@ -31,7 +31,7 @@ OUTPUT = {
     "TERM": "`dumb`: no colours, and no line is redrawn. It also names terminals that show links.",
     "TERM_PROGRAM": "The terminal: some are known to show links.",
     "VTE_VERSION": "The same; from 5000 on, links are shown.",
-    **dict.fromkeys(("DOMTERM", *LINKING), "Set by a terminal that shows links."),
+    **dict.fromkeys(LINKING, "Set by a terminal that shows links."),
 }
 MACHINE = {
     "XDG_CACHE_HOME": "Where jars of Kafka are kept, in `reconciler/jars`. Without it, `~/.cache`.",

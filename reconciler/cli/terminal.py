@@ -27,7 +27,7 @@ _RULE = re.compile(r"(?<=\[)[a-z]+(?:-[a-z]+)+(?=\])")
 
 # What a terminal that shows links sets, by the list that other tools use. One that does not know
 # them should leave the codes out, but some print them.
-LINKING = ("KITTY_WINDOW_ID", "KONSOLE_VERSION", "WEZTERM_PANE", "WT_SESSION")
+LINKING = ("DOMTERM", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "WEZTERM_PANE", "WT_SESSION")
 _LINKING_PROGRAMS = ("Hyper", "WezTerm", "ghostty", "iTerm.app", "vscode", "zed")
 _LINKING_TERMS = ("alacritty", "foot", "xterm-ghostty", "xterm-kitty")
 _LINKING_VTE = 5000
@@ -109,8 +109,7 @@ def wants_links(stream: TextIO) -> bool:
         return forced != "0"
     vte = os.environ.get("VTE_VERSION", "")
     return (
-        "DOMTERM" in os.environ
-        or any(name in os.environ for name in LINKING)
+        any(name in os.environ for name in LINKING)
         or os.environ.get("TERM_PROGRAM") in _LINKING_PROGRAMS
         or os.environ.get("TERM") in _LINKING_TERMS
         or (vte.isdecimal() and int(vte) >= _LINKING_VTE)

@@ -78,16 +78,7 @@ def plan_rebalance(
     live = state.topics if offline else state.user_topics
     if unmatched := list_unmatched(live, topics):
         raise UsageError(f"no live topic of {entry.name} matches --topic {unmatched[0]!r}")
-    able = {broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)}
-    failed = state.failed_directories.keys() if offline else frozenset()
-    able -= failed
-    if unable := sorted(set(brokers) - able):
-        why = ", as a log directory of it has failed" if unable[0] in failed else ""
-        if all(broker.id != unable[0] for broker in state.brokers):
-            why = ", as it is not in the cluster"
-        listed = ", ".join(map(str, sorted(able))) or "none"
-        what = f"broker {unable[0]} cannot take replicas{why}; brokers that can: {listed}"
-        raise UsageError(what)
+    able = _list_able(entry, state, brokers, offline=offline)
     state = assume_defaults(entry, state)
     choice = MovableTopics(entry, {spec.name: spec for spec in specs}, state)
     takers = sorted(brokers or able)
@@ -141,6 +132,23 @@ def plan_rebalance(
         plan = replace(plan, moves=replace(plan.moves, balance=balance, least_replicas=0))
     made_by = _name_command(brokers, max_bytes, aim, offline=offline)
     return add_cost(entry, plan, state, made_by=made_by)
+
+
+def _list_able(
+    entry: ClusterEntry, state: ClusterState, brokers: Collection[int], *, offline: bool
+) -> set[int]:
+    """Return the brokers that can take replicas. Errors: UsageError if one of `brokers` cannot."""
+    able = {broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)}
+    failed = state.failed_directories.keys() if offline else frozenset()
+    able -= failed
+    unable = min(set(brokers) - able, default=None)
+    if unable is not None:
+        why = ", as a log directory of it has failed" if unable in failed else ""
+        if unable not in {broker.id for broker in state.brokers}:
+            why = ", as it is not in the cluster"
+        listed = ", ".join(map(str, sorted(able))) or "none"
+        raise UsageError(f"broker {unable} cannot take replicas{why}; brokers that can: {listed}")
+    return able
 
 
 def _name_command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import struct
 from collections import Counter
@@ -10,7 +11,7 @@ import pytest
 
 from campaign.faults import Kind, draw_fault
 from campaign.network import Stage, Trap, tell_stage
-from campaign.page import count_run, render_page
+from campaign.page import PAGE, RUNS, count_run, render_page
 from campaign.world import draw_world, write_estate
 from reconciler.api.planning import load_estate
 
@@ -88,3 +89,8 @@ def test_the_page_sums_runs_and_leaves_void_rounds_out() -> None:
     assert "| slow network | 2 | 2 | 2 | 4 | 0 | 0 | 2 |" in page
     assert "| `aaa` | 1 | 1 | 1 |\n| `bbb` | 2 | 1 | 1 |" in page
     assert "1 more rounds are void" in page
+
+
+def test_the_page_is_what_its_runs_give() -> None:
+    kept = json.loads(RUNS.read_text(encoding="utf-8"))
+    assert PAGE.read_text(encoding="utf-8") == render_page(kept)

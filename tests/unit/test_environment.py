@@ -14,8 +14,11 @@ from reconciler.cli.variables import VARIABLES
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "environment.md"
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
-AS_PART = re.compile(r"(?:[^A-Z]*/)?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|PYTHON[A-Z]+)")
-"""A variable that is named elsewhere than where it is read, perhaps with a path before it."""
+AS_PART = re.compile(r"(?:[^A-Z]*/)?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|PYTHON[A-Z]+|DOMTERM)")
+"""A variable that is named elsewhere than where it is read, perhaps with a path before it.
+
+One without an underscore could be any constant, so those that are read are named here.
+"""
 
 CHOSEN_BY_THE_USER = {
     ("cli/options.py", "default_estate"),  # of VARIABLES
